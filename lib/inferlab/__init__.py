@@ -1,0 +1,1 @@
+"""Count, derive, run and predict LLM inference: the library behind the course."""
