@@ -1,0 +1,118 @@
+"""Accelerator: what a machine can do at most, each number with its source (chapters 8 and 12)."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from inferlab.quantities import InputError, number
+
+# Compute dtypes that run on the peak of another one where a datasheet names only that.
+_SAME_PEAK = {"fp16": "bf16", "bf16": "fp16"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerator:
+    """A machine that runs a model.
+
+    name: what to call it. peaks: dense FLOP/s by compute dtype (never the figure with sparsity).
+    bandwidth: bytes/s of its main memory. capacity: bytes of it. link_bandwidth: bytes/s to its
+    peers, one direction, and link_latency: seconds a message (0: unknown). price: USD an hour
+    (None: unknown). sources: for each field, where its number comes from.
+
+    Raises InputError for a number that is not above zero.
+    """
+
+    name: str
+    peaks: dict[str, Any]
+    bandwidth: Any
+    capacity: Any = None
+    link_bandwidth: Any = None
+    link_latency: Any = 0
+    price: Any = None
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self):
+        if not isinstance(self.peaks, dict) or not self.peaks:
+            raise InputError(
+                f"{self.name}: peaks is {self.peaks!r}: expected a table of FLOP/s by dtype"
+            )
+        for dtype, peak in self.peaks.items():
+            number(peak, f"{self.name}: peak of {dtype}", positive=True)
+        number(self.bandwidth, f"{self.name}: bandwidth", positive=True)
+        number(self.link_latency, f"{self.name}: link_latency")
+        for name in ("capacity", "link_bandwidth", "price"):
+            if getattr(self, name) is not None:
+                number(getattr(self, name), f"{self.name}: {name}", positive=True)
+
+    def peak(self, dtype: str = "bf16"):
+        """Dense peak in FLOP/s at a compute dtype; InputError names the dtypes it is known for.
+
+        bf16 and fp16 stand in for each other. Weights stored at fewer bits than the arithmetic
+        runs in (int4 with 16-bit activations) use the peak of the arithmetic.
+        """
+        for name in (dtype, _SAME_PEAK.get(dtype)):
+            if name in self.peaks:
+                return self.peaks[name]
+        raise InputError(
+            f"{self.name} has no {dtype!r} peak: expected one of {', '.join(self.peaks)}"
+        )
+
+    @classmethod
+    def preset(cls, name: str) -> Accelerator:
+        """A machine that the library ships, by name (see `names()`)."""
+        if name not in _presets():
+            near = difflib.get_close_matches(name, _presets(), n=3, cutoff=0.4)
+            hint = (
+                f"did you mean {' or '.join(near)}?" if near else "see `inferlab list accelerators`"
+            )
+            raise InputError(f"unknown accelerator {name!r}: {hint}")
+        return _presets()[name]
+
+    @staticmethod
+    def names() -> list[str]:
+        """Names of all shipped machines, in the order of the data file."""
+        return list(_presets())
+
+    @classmethod
+    def from_toml(cls, path) -> dict[str, Accelerator]:
+        """The machines that a TOML file describes, by name: one table each, as in the shipped file.
+
+        Raises InputError for a file that cannot be read and for a table or key that is wrong.
+        """
+        try:
+            tables = tomllib.loads(Path(path).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InputError(f"{path} cannot be read as TOML ({error}): expected a preset file") from None
+        return _read(tables, str(path))
+
+    def but(self, **changes) -> Accelerator:
+        """This machine with some fields changed: `.but(bandwidth=1.6e12)`."""
+        return replace(self, **changes)
+
+
+@cache
+def _presets() -> dict[str, Accelerator]:
+    text = (resources.files("inferlab") / "data" / "accelerators.toml").read_text("utf-8")
+    return _read(tomllib.loads(text), "accelerators.toml")
+
+
+def _read(tables: dict, where: str) -> dict[str, Accelerator]:
+    machines = {}
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise InputError(f"{where}: {name} is {table!r}: expected a table [{name}]")
+        try:
+            machines[name] = Accelerator(name=name, **table)
+        except TypeError as error:
+            raise InputError(
+                f"{where}: [{name}] does not describe an accelerator ({error}): expected the keys"
+                " peaks, bandwidth, and optionally capacity, link_bandwidth, link_latency, price,"
+                " sources"
+            ) from None
+    return machines
