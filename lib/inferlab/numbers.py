@@ -21,7 +21,6 @@ from pathlib import Path
 from inferlab.quantities import InputError
 
 RECORD = "numbers.jsonl"
-NO_BREAK_SPACE = "\u00a0"
 
 _KEY = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 
@@ -35,7 +34,7 @@ class Numbers:
     def __call__(self, key, value, spec="", unit=""):
         """Format `value` by `spec` (as in ``format``), add `unit`, keep it under `key`.
 
-        Returns the text, for instance "43.4 TFLOP", with a no-break space before the unit.
+        Returns the text, for instance "43.4 TFLOP".
         The key begins with a word for its chapter: "prefill-total".
 
         Raises InputError for a key that is not words joined by hyphens, for a value that is not
@@ -46,7 +45,7 @@ class Numbers:
                 f"The key {key!r} of a number must be two or more lower-case words joined by "
                 'hyphens, the first one for its chapter, like "prefill-total".'
             )
-        text = _format(key, value, spec) + (NO_BREAK_SPACE + unit if unit else "")
+        text = _format(key, value, spec) + (f" {unit}" if unit else "")
         folder = os.environ.get("INFERLAB_NUMBERS")
         if folder:
             if self._texts.get(key, text) != text:
