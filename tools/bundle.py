@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tools" / "bundle"
 BUNDLE = ROOT / "lib" / "inferlab" / "widgets" / "static" / "d3.js"
 FILES = ("d3.js", "package.json", "package-lock.json")
-LICENCE = "d3-array, d3-color, d3-format, d3-interpolate, d3-path, d3-scale, d3-shape: Mike Bostock, ISC"
+LICENCE = (
+    "d3-array, d3-color, d3-format, d3-interpolate, d3-path, d3-scale, d3-shape: Mike Bostock, ISC"
+)
 
 
 def source_hash() -> str:
@@ -36,7 +38,9 @@ def build() -> str:
     """The bundle's text, made in a temporary folder from the pinned packages."""
     npm = shutil.which("npm")
     if npm is None:
-        raise SystemExit("npm is not installed: the bundle can only be remade where it is (Node 18+)")
+        raise SystemExit(
+            "npm is not installed: the bundle can only be remade where it is (Node 18+)"
+        )
     with tempfile.TemporaryDirectory() as folder:
         for name in FILES:
             shutil.copy(SOURCES / name, folder)
@@ -60,7 +64,9 @@ def main() -> int:
     if build() == BUNDLE.read_text("utf-8"):
         print("the committed bundle is what its sources make")
         return 0
-    print("the committed bundle differs from its sources: run python tools/bundle.py", file=sys.stderr)
+    print(
+        "the committed bundle differs from its sources: run python tools/bundle.py", file=sys.stderr
+    )
     return 1
 
 

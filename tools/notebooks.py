@@ -12,6 +12,7 @@ with the cell and the remedy. Only from-md derives a missing cell id, from the c
 """
 
 import argparse
+import copy
 import difflib
 import re
 import sys
@@ -173,13 +174,15 @@ def derived_id(cell):
 
 def to_markdown(notebook):
     """Turn a notebook into MyST text that keeps the cell ids."""
+    notebook = copy.deepcopy(notebook)
     for cell in notebook.cells:
         cell.metadata = {"id": cell.id, **cell.metadata}
     return jupytext.writes(notebook, fmt="md:myst")
 
 
 def read(path):
-    return nbformat.read(path, as_version=4)
+    """Read as it is: nbformat.read would quietly mend repeated ids."""
+    return nbformat.v4.reads(path.read_text(encoding="utf-8"))
 
 
 def book_notebooks():

@@ -1,0 +1,45 @@
+"""What some tests need of the system beside Python packages, and how to tell whether it is there.
+
+A test says `@pytest.mark.needs("chromium")`. Where that is missing the test does not run, the end
+of the test report names what was missing with its remedy, and with CI=true it is a failure: on the
+machine that decides, nothing is left out.
+"""
+
+import functools
+import shutil
+import subprocess
+from pathlib import Path
+
+from browser import find_chromium
+
+
+def _has_bubblewrap():
+    """Whether bubblewrap is there and may make a sandbox (some containers forbid it)."""
+    if not shutil.which("bwrap"):
+        return False
+    command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def _has_postgresql():
+    return bool(shutil.which("initdb") or list(Path("/usr/lib/postgresql").glob("*/bin/initdb")))
+
+
+NEEDS = {
+    "chromium": (find_chromium, "run .venv/bin/playwright install chromium"),
+    "bubblewrap": (_has_bubblewrap, "install bubblewrap, on a Linux that allows user namespaces"),
+    "postgresql": (_has_postgresql, "install the PostgreSQL server"),
+    "node": (lambda: shutil.which("node"), "install Node.js"),
+}
+
+
+@functools.cache
+def has(name):
+    """Whether the system has what is called `name` in NEEDS."""
+    found, _ = NEEDS[name]
+    return bool(found())
+
+
+def remedy(name):
+    """What to do where it is missing."""
+    return NEEDS[name][1]
