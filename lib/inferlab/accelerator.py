@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
+from inferlab import presets
 from inferlab.quantities import InputError, number
 
 # Compute dtypes that run on the peak of another one where a datasheet names only that.
@@ -65,31 +63,21 @@ class Accelerator:
 
     @classmethod
     def preset(cls, name: str) -> Accelerator:
-        """A machine that the library ships, by name (see `names()`)."""
-        if name not in _presets():
-            near = difflib.get_close_matches(name, _presets(), n=3, cutoff=0.4)
-            hint = (
-                f"did you mean {' or '.join(near)}?" if near else "see `inferlab list accelerators`"
-            )
-            raise InputError(f"unknown accelerator {name!r}: {hint}")
-        return _presets()[name]
+        """A machine that the library ships or the user's preset file adds, by name (see `names()`)."""
+        return presets.find(name, _all(), "accelerator")
 
     @staticmethod
     def names() -> list[str]:
-        """Names of all shipped machines, in the order of the data file."""
-        return list(_presets())
+        """Names of all machines: the user's own first, then the shipped ones in their file's order."""
+        return list(_all())
 
     @classmethod
     def from_toml(cls, path) -> dict[str, Accelerator]:
-        """The machines that a TOML file describes, by name: one table each, as in the shipped file.
+        """The machines of a preset file, by name: a table [accelerators.NAME] each.
 
         Raises InputError for a file that cannot be read and for a table or key that is wrong.
         """
-        try:
-            tables = tomllib.loads(Path(path).read_text("utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InputError(f"{path} cannot be read as TOML ({error}): expected a preset file") from None
-        return _read(tables, str(path))
+        return _read(presets.read(path)["accelerators"], str(path))
 
     def but(self, **changes) -> Accelerator:
         """This machine with some fields changed: `.but(bandwidth=1.6e12)`."""
@@ -97,22 +85,26 @@ class Accelerator:
 
 
 @cache
-def _presets() -> dict[str, Accelerator]:
-    text = (resources.files("inferlab") / "data" / "accelerators.toml").read_text("utf-8")
-    return _read(tomllib.loads(text), "accelerators.toml")
+def _shipped() -> dict[str, Accelerator]:
+    path = resources.files("inferlab") / "data" / "accelerators.toml"
+    return _read(presets.read(path)["accelerators"], "accelerators.toml")
+
+
+def _all() -> dict[str, Accelerator]:
+    tables, path = presets.own("accelerators")
+    mine = _read(tables, str(path))
+    return mine | {name: machine for name, machine in _shipped().items() if name not in mine}
 
 
 def _read(tables: dict, where: str) -> dict[str, Accelerator]:
     machines = {}
     for name, table in tables.items():
-        if not isinstance(table, dict):
-            raise InputError(f"{where}: {name} is {table!r}: expected a table [{name}]")
         try:
             machines[name] = Accelerator(name=name, **table)
         except TypeError as error:
             raise InputError(
-                f"{where}: [{name}] does not describe an accelerator ({error}): expected the keys"
-                " peaks, bandwidth, and optionally capacity, link_bandwidth, link_latency, price,"
-                " sources"
+                f"{where}: [accelerators.{name}] does not describe an accelerator ({error}): expected"
+                " the keys peaks, bandwidth, and optionally capacity, link_bandwidth, link_latency,"
+                " price, sources"
             ) from None
     return machines

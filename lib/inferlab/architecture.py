@@ -7,7 +7,6 @@ weight traffic are all sums over those lists. Any field may be a SymPy symbol or
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from inferlab import hf_config
+from inferlab import hf_config, presets
 from inferlab.quantities import (
     InputError,
     bytes_of,
@@ -191,22 +190,24 @@ class Architecture:
 
     @classmethod
     def preset(cls, name: str) -> Architecture:
-        """A model that the library ships, by name (see `names()`); InputError suggests near misses."""
-        presets = _presets()
-        if name not in presets:
-            near = difflib.get_close_matches(name, presets, n=3, cutoff=0.4)
-            hint = f"did you mean {' or '.join(near)}?" if near else "see `inferlab list models`"
-            raise InputError(f"unknown model {name!r}: {hint}")
-        record = presets[name]
-        # A field that no config can express, such as the text's 8/3 d, is written as a fraction.
-        changes = {key: plain(Fraction(value)) for key, value in record.get("but", {}).items()}
+        """A model that the library ships or the user's preset file adds, by name (see `names()`).
+
+        Raises InputError that suggests near misses.
+        """
+        record = presets.find(name, _by_any_name(), "model")
         architecture = cls.from_hf_config(record["config"])
-        return architecture.but(name=record["name"], source=record["source"], **changes)
+        changes = {key: hf_config.size(value) for key, value in record.get("but", {}).items()}
+        try:
+            return architecture.but(
+                name=record["name"], source=record.get("source", ""), **changes
+            )
+        except TypeError as error:
+            raise InputError(f"model {record['name']}: {error}: expected fields of Architecture") from None
 
     @staticmethod
     def names() -> list[str]:
-        """Names of all shipped models."""
-        return sorted(_presets(), key=str.casefold)
+        """Names of all models, the user's own and the shipped ones."""
+        return sorted(_records(), key=str.casefold)
 
     def but(self, **changes) -> Architecture:
         """This architecture with some fields changed: `.but(kv_heads=8)`."""
@@ -280,7 +281,7 @@ class Architecture:
         routed = router = shared = 0
         if self.moe:
             moe = self.moe
-            expert = self._ffn_parameters(moe.ffn, moe.bias or self.ffn_bias)
+            expert = self._ffn_parameters(moe.ffn, moe.bias)
             routed = moe.layers * moe.experts * expert
             router = moe.layers * (self.hidden * moe.experts + moe.experts * int(moe.bias))
             if _positive(moe.shared_ffn):
@@ -370,10 +371,35 @@ def elements(matrices: dict[str, tuple]):
 
 
 @cache
-def _presets() -> dict[str, dict]:
+def _shipped() -> dict[str, dict]:
     folder = resources.files("inferlab") / "data" / "models"
     records = (json.loads(f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".json"))
     return {record["name"]: record for record in records}
+
+
+def _records() -> dict[str, dict]:
+    """The preset records by name; the user's own come before shipped ones of the same name."""
+    tables, path = presets.own("models")
+    mine = {}
+    for name, table in tables.items():
+        config = table.get("config")
+        allowed = {"config": (dict, str), "source": str, "but": dict, "aliases": list}
+        if config is None or not all(
+            key in allowed and isinstance(value, allowed[key]) for key, value in table.items()
+        ):
+            raise InputError(
+                f"{path}: [models.{name}] needs config, a table or the path of a config.json, and may"
+                " have source (text), but (a table) and aliases (a list)"
+            )
+        config = path.parent / config if isinstance(config, str) else config
+        mine[name] = table | {"name": name, "config": config}
+    return _shipped() | mine
+
+
+def _by_any_name() -> dict[str, dict]:
+    records = _records()
+    aliases = {alias: record for record in records.values() for alias in record.get("aliases", ())}
+    return aliases | records
 
 
 def _check(record, *fields, positive=False):
