@@ -1,0 +1,1 @@
+"""Writing exercises, releasing them and grading a class; needs the extra `inferlab[grading]`."""
