@@ -1,0 +1,57 @@
+"""Put widgets on published pages: shared scripts once a page, a table where scripts are off.
+
+The notebooks of a build run with INFERLAB_WIDGETS=page, so each widget's module leaves out what all
+widgets share. Here the page gets those scripts, before the runtime that starts the widgets; and the
+table that each widget carries (its trait `fallback`) is written into the page, where the runtime
+takes it away once the widget stands.
+"""
+
+import json
+import os
+import re
+
+from inferlab.widgets.explorer import PAGE, SHARED, STATIC
+
+RUNTIME = "anywidget-static.js"
+
+_STATE = re.compile(
+    r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL
+)
+_VIEW = re.compile(
+    r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>', re.DOTALL
+)
+
+
+def _configure(app, config):
+    config.html_static_path.append(str(STATIC))
+    deferred = {"defer": "defer"}
+    config.nb_ipywidgets_js = {name: deferred for name in (*SHARED, RUNTIME)}
+
+
+def _write_fallbacks(app, pagename, templatename, context, doctree):
+    body = context.get("body", "")
+    found = _STATE.search(body)
+    if not found:
+        return
+    content = json.loads(found[2])
+    tables = {
+        name: widget["state"].pop("fallback")
+        for name, widget in content["state"].items()
+        if widget.get("state", {}).get("fallback")
+    }
+    # "<" inside the JSON must not end the script element early.
+    state = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    body = body[: found.start(2)] + state + body[found.end(2) :]
+
+    def with_table(match):
+        table = tables.get(json.loads(match[1]).get("model_id"))
+        return match[0] + (f'<div class="widget-fallback">{table}</div>' if table else "")
+
+    context["body"] = _VIEW.sub(with_table, body)
+
+
+def setup(app):
+    os.environ["INFERLAB_WIDGETS"] = PAGE  # the kernels that run the notebooks inherit it
+    app.connect("config-inited", _configure, priority=100)  # before myst-nb reads its settings
+    app.connect("html-page-context", _write_fallbacks)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
