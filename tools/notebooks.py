@@ -66,7 +66,7 @@ def normalised(notebook):
 
 def as_text(notebook):
     """The bytes of the committed file."""
-    return nbformat.writes(notebook).rstrip("\n") + "\n"
+    return nbformat.v4.writes(notebook).rstrip("\n") + "\n"
 
 
 def problems(notebook):
