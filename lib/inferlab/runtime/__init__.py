@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from inferlab.quantities import InputError
+
 
 @dataclass(frozen=True)
 class Model:
@@ -40,6 +42,14 @@ def load(path=None):
     FileNotFoundError with the command to run where the default model is missing, and InputError
     for a file that cannot be used.
     """
+    try:
+        import gguf  # noqa: F401
+        import tokenizers  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"{error.name} is not installed, and running a model needs it: "
+            "pip install 'inferlab[local]'"
+        ) from None
     from inferlab.runtime.checkpoint import open_checkpoint, read_decoder
     from inferlab.runtime.fetch import model_path
 

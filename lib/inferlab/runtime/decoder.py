@@ -198,8 +198,8 @@ class Decoder:
 
         scores = q @ keys.swapaxes(1, 2)
         if n > 1:
-            future = np.triu(np.ones((n, length), bool), k=length - n + 1)
-            scores.reshape(kv_heads, group, n, length)[:, :, future] = -np.inf
+            future = np.triu(np.full((n, length), -np.inf, np.float32), k=length - n + 1)
+            scores.reshape(kv_heads, group, n, length)[...] += future
         weights = softmax_in_place(scores)
         mixed = weights @ values
         self.tally.add("attention_scores_values", flops=2 * (2 * weights.size * head_dim))

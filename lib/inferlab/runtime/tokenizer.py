@@ -117,7 +117,7 @@ class Tokenizer:
             text.encode()
         except UnicodeEncodeError:
             raise InputError(
-                f"the text {text!r} holds half a character: give valid Unicode"
+                f"the text {text!r} is not valid Unicode: give text whose characters are whole"
             ) from None
         # tokenizers spells the switch from the other side: control tokens read as plain text.
         self._bpe.encode_special_tokens = not control
@@ -169,12 +169,25 @@ class Tokenizer:
         """The text of each id by itself, for display."""
         return [self.decode([i]) for i in token_ids]
 
-    def stream(self, token_ids):
-        """Text piece by piece while ids arrive. Bytes wait until their character is complete."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        for token_id in token_ids:
-            yield decoder.decode(self.bytes_of(token_id))
-        yield decoder.decode(b"", final=True)
+    def text_stream(self):
+        """A `TextStream` that turns ids into text while they arrive."""
+        return TextStream(self)
+
+
+class TextStream:
+    """Text piece by piece. The bytes of a token wait until their UTF-8 character is complete."""
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def push(self, token_id):
+        """The text that this token completes, perhaps none yet."""
+        return self._decoder.decode(self._tokenizer.bytes_of(token_id))
+
+    def finish(self):
+        """What is left at the end: U+FFFD for a character that never became complete."""
+        return self._decoder.decode(b"", final=True)
 
 
 def _word_cutter(cut):
