@@ -402,12 +402,18 @@ def format_value(control, value) -> str:
     if control.kind == "select":
         return html.escape(str(value))
     if control.format == "si":
-        return html.escape(format_si(value, control.unit, digits=3))
+        return html.escape(_trimmed(format_si(value, control.unit)))
     if control.format == "percent":
         return f"{value:.3g} %"
     if control.format == "count":
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
     return f"{value:,.4g}"
+
+
+def _trimmed(text: str) -> str:
+    """312.0 TFLOP/s -> 312 TFLOP/s."""
+    figure, _, rest = text.partition(" ")
+    return f"{figure.rstrip('0').rstrip('.') if '.' in figure else figure} {rest}".rstrip()
 
 
 def show(value: float, unit: str) -> str:

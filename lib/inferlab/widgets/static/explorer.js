@@ -35,16 +35,17 @@ var inferlab = (() => {
   };
   const count = (value) => (Number.isFinite(value) ? d3.format(Number.isInteger(value) ? "," : ",.3~g")(value) : odd(value));
   const number = (value, digits = 4) => (Number.isFinite(value) ? d3.format(`,.${digits}~r`)(value) : odd(value));
-  const percent = (share, digits = 3) => `${number(100 * share, digits)} %`;
+  const percent = (share, digits = 3) => `${number(100 * share, digits)}\u00a0%`;
   const money = (value, digits = 3) => `$${Math.abs(value) < 10000 ? number(value, digits) : count(Math.round(Number(value.toPrecision(digits))))}`;
   const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
   const format = { si, iec, duration, count, number, percent, money, plural, significant };
 
+  const trimmed = (text) => text.replace(/(\.\d*?)0+(?= |$)/, "$1").replace(/\.(?= |$)/, "");
   const shown = (control, value) => {
     if (control.kind !== "slider") return String(value);
     const unit = control.unit ? ` ${control.unit}` : "";
     switch (control.format) {
-      case "si": return si(value, control.unit, 3);
+      case "si": return trimmed(si(value, control.unit));
       case "time": return duration(value);
       case "percent": return `${number(value, 3)} %`;
       case "money": return `${money(value)}${unit}`;
@@ -310,7 +311,7 @@ var inferlab = (() => {
       const a = Math.max(left, x(range.x[0])), b = Math.min(right, x(range.x[1]));
       if (!(b > a)) continue;
       body.append(s("rect", { class: "il-range", x: a, y: top, width: b - a, height: bottom - top, style: `fill:${paint(range.role)}` }));
-      if (range.name && b - a > ruler(range.name) + 8) put(halo(range.name, { class: "il-label", x: (a + b) / 2, y: top + 16, "text-anchor": "middle", style: `fill:${ink(range.role)}` }));
+      if (range.name && b - a > ruler(range.name) + 8) put(text(range.name, { class: "il-label", x: (a + b) / 2, y: top + 16, "text-anchor": "middle", style: `fill:${ink(range.role)}` }));
     }
     for (const a of bands) {
       const path = d3.area().x((p) => x(p[0])).y0((p) => y(p[1])).y1((p) => y(p[2])).defined((p) => p.every(Number.isFinite));
@@ -438,6 +439,7 @@ ${dark}{${colours("dark")}}
 .il-head{display:flex;justify-content:space-between;align-items:baseline;gap:.6rem;font-size:.9em}
 .il-head label{color:var(--il-quiet);margin:0}
 .il-head output{font-weight:600;font-variant-numeric:tabular-nums;white-space:nowrap}
+.il-head{flex-wrap:wrap;row-gap:0}
 .il-help{font-size:.82em;color:var(--il-quiet);margin:.15rem 0 0}
 .il select{font:inherit;font-size:.93em;width:100%;min-height:34px;padding:.25rem 1.9rem .25rem .6rem;margin-top:.25rem;color:var(--il-text);border:1px solid color-mix(in srgb,var(--il-text) 30%,var(--il-ground));border-radius:6px;appearance:none;text-overflow:ellipsis;
 background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet) 50%) no-repeat calc(100% - 16px) 55%/5px 5px;background-image:linear-gradient(45deg,transparent 50%,var(--il-quiet) 50%),linear-gradient(-45deg,transparent 50%,var(--il-quiet) 50%);background-position:calc(100% - 16px) 55%,calc(100% - 11px) 55%;background-size:5px 5px;background-repeat:no-repeat}
@@ -456,7 +458,7 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
 .il-toggle input:checked{background:var(--il-accent)}
 .il-toggle input:checked::after{transform:translateX(14px)}
 .il-sentence{margin:0 0 .9rem;padding:.1rem 0 .1rem .8rem;border-left:3px solid var(--il-accent);font-size:1em;min-height:2.9em;text-wrap:pretty}
-.il-sentence strong{font-weight:650;font-variant-numeric:tabular-nums}
+.il-sentence strong{white-space:nowrap;font-weight:650;font-variant-numeric:tabular-nums}
 .il-chart{margin:0 0 .4rem}
 .il-chart>svg{display:block;max-width:100%;touch-action:pan-y;overflow:visible}
 .il-chart-title{font-size:.92em;font-weight:600;margin:.6rem 0 .2rem}
@@ -496,7 +498,7 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
 .il-table th,.il-table td{padding:.35rem .6rem;text-align:right;border-bottom:1px solid var(--il-hair);white-space:nowrap}
 .il-table :is(th,td):first-child{text-align:left;padding-left:0}
 .il-table th{font-weight:500;color:var(--il-quiet)}
-@media (max-width:480px){.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
+@media (max-width:480px){.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
 @media (prefers-reduced-motion:reduce){.il *{transition:none!important}}
 @media print{.il-button,.il input[type=range]{display:none}}
 `;
@@ -561,7 +563,7 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
       const name = unique("title");
       const root = h("section", { class: "il", "aria-labelledby": name },
         h("div", { class: "il-top" }, h("p", { class: "il-title", id: name }, title), reset),
-        h("div", { class: "il-controls" }, ...built.map((b) => b.box)), sentence, charts, facts, table);
+        h("div", { class: `il-controls${built.length > 4 ? " il-many" : ""}` }, ...built.map((b) => b.box)), sentence, charts, facts, table);
       el.append(root);
       dress(el, roles);
 
