@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 import system
+from browser import FLAGS, find_chromium
 from independent import load_independent
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,3 +88,13 @@ def site(request, tmp_path_factory):
 def independent():
     """The literals of tests/independent.csv: independent("id").agrees(value)."""
     return load_independent()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The browser, started once for all tests that look at pages."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
