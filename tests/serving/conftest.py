@@ -1,9 +1,9 @@
 """Step models that the serving tests share."""
 
 import pytest
-from serving.machines import A100, LLAMA_7B, SHAPES, TINY_GPU
 
 from inferlab.serving import StepModel
+from serving.machines import A100, LLAMA_7B, SHAPES, TINY_GPU
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from serving.machines import A100, LLAMA_7B
 
 from inferlab.roofline import roofline
 from inferlab.serving import (
@@ -20,6 +19,7 @@ from inferlab.serving import (
     simulate,
 )
 from inferlab.step import decode, prefill, step
+from serving.machines import A100, LLAMA_7B
 
 
 def time(batch):
@@ -67,13 +67,13 @@ def test_equal_requests_in_one_batch_share_every_step(llama):
         assert record.latency == pytest.approx(latency, rel=1e-12)
 
 
-@pytest.mark.parametrize("load", [0.5, 0.8])
-def test_mean_wait_of_a_queue_with_constant_service(llama, load):
+@pytest.mark.parametrize(("load", "requests"), [(0.5, 4_000), (0.8, 10_000)])
+def test_mean_wait_of_a_queue_with_constant_service(llama, load, requests):
     """M/D/1: Poisson arrivals, one server, constant service s: W = rho s / (2 (1 - rho))."""
     service = time(prefill(500))
     waits = []
     for seed in range(20):
-        trace = poisson_trace(20_000, load / service, prompt_tokens=500, output_tokens=1, seed=seed)
+        trace = poisson_trace(requests, load / service, prompt_tokens=500, output_tokens=1, seed=seed)
         waits.append(simulate(trace, llama, max_batch=1).mean("wait"))
     expected = load * service / (2 * (1 - load))
     assert math.fsum(waits) / 20 == pytest.approx(expected, rel=0.03)

@@ -1,7 +1,6 @@
 """The step model is the library's own roofline of the library's own step, only faster."""
 
 import pytest
-from serving.machines import A100, LLAMA_7B, SHAPES, TINY_GPU
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from inferlab.quantities import InputError
 from inferlab.roofline import roofline
 from inferlab.serving import StepModel
 from inferlab.step import Sequence, step
+from serving.machines import A100, LLAMA_7B, SHAPES, TINY_GPU
 
 MODELS = {
     (name, accounting): StepModel(architecture=shape, accelerator=TINY_GPU, accounting=accounting)

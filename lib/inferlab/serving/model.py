@@ -112,7 +112,7 @@ class StepModel:
             flops += sum(self._later[0](1, cached) for cached in lengths)
             moved += sum(self._later[1](1, cached) for cached in lengths)
         moved += self._weights_streamed(tokens)
-        seconds = bound_time(float(flops), float(moved), self._peak, self._bandwidth)
+        seconds = self._bound(flops, moved, self._peak, self._bandwidth)
         return Cost(seconds + self.overhead_s, flops, moved)
 
     @cached_property
@@ -135,6 +135,14 @@ class StepModel:
     def _work(self, new, cached):
         dtypes = {"weights": self.weights, "kv": self.kv, "compute": self.compute}
         return step(self.architecture, [Sequence(new, cached)], self.accounting, **dtypes)
+
+    @cached_property
+    def _bound(self):
+        """The library's `bound_time` as a function of plain numbers."""
+        import sympy
+
+        symbols = sympy.symbols("flops bytes peak bandwidth", positive=True)
+        return sympy.lambdify(symbols, bound_time(*symbols), modules="math")
 
     @cached_property
     def _first(self):
