@@ -245,11 +245,12 @@ class Architecture:
         return gate | {"up": (d, width), "down": (width, d)}
 
     @property
-    def head_matrices(self) -> dict[str, tuple]:
-        """The output head; an embedding of another width puts a projection before it."""
-        width = self.table_width
-        project = {} if self.embedding_dim is None else {"project_out": (self.hidden, width)}
-        return project | {"lm_head": (width, self.vocab)}
+    def embedding_matrices(self) -> dict[str, tuple]:
+        """What leads from a token table of another width in, and out again; each token passes both."""
+        if self.embedding_dim is None:
+            return {}
+        d, width = self.hidden, self.embedding_dim
+        return {"project_in": (width, d), "project_out": (d, width)}
 
     @property
     def table_width(self):
@@ -290,9 +291,7 @@ class Architecture:
         groups = {
             "token_embedding": table,
             "position_embedding": self.learned_positions * self.hidden,
-            "embedding_projections": (
-                0 if self.embedding_dim is None else 2 * self.hidden * self.embedding_dim
-            ),
+            "embedding_projections": elements(self.embedding_matrices),
             "attention": layers * self._attention_parameters(),
             "dense_ffn_and_shared_experts": (
                 dense * self._ffn_parameters(self.ffn, self.ffn_bias) + shared

@@ -80,7 +80,8 @@ class Work(Component):
     """Work of a whole step: the sum of `components`, by name.
 
     Components: attention_projections, attention_scores_values, ffn (dense, shared and routed
-    experts), router, lm_head. The KV cache is read and written by attention_scores_values.
+    experts), router, lm_head; and embedding_projections where the token table has a width of its
+    own. The KV cache is read and written by attention_scores_values.
     """
 
     components: dict[str, Component] | None = None
@@ -121,31 +122,35 @@ def step(
     counted = (_count_sequence(a, s, accounting) for s in sequences)
     total = sum(counted, _Counts())
     traffic = _activation_elements(a, accounting.activations, tokens, total.pairs)
-    return Work.of(
-        {
-            "attention_projections": Component(
-                flops=total.projection_flops,
-                weights=bytes_of(a.layers * elements(a.attention_matrices), weights),
-                activations=bytes_of(traffic["attention_projections"], compute),
-            ),
-            "attention_scores_values": Component(
-                flops=total.score_flops,
-                kv_read=bytes_of(total.kv_read, kv),
-                kv_write=bytes_of(total.kv_write, kv),
-                activations=bytes_of(traffic["attention_scores_values"], compute),
-            ),
-            "ffn": Component(
-                flops=tokens * _ffn_flops_per_token(a),
-                weights=bytes_of(_ffn_elements_streamed(a, tokens), weights),
-                activations=bytes_of(traffic["ffn"], compute),
-            ),
-            "router": Component(
-                flops=tokens * 2 * _router_elements(a),
-                weights=bytes_of(_router_elements(a), weights),
-            ),
-            "lm_head": _head(a, sequences, accounting.logits, weights),
-        }
-    )
+    components = {
+        "attention_projections": Component(
+            flops=total.projection_flops,
+            weights=bytes_of(a.layers * elements(a.attention_matrices), weights),
+            activations=bytes_of(traffic["attention_projections"], compute),
+        ),
+        "attention_scores_values": Component(
+            flops=total.score_flops,
+            kv_read=bytes_of(total.kv_read, kv),
+            kv_write=bytes_of(total.kv_write, kv),
+            activations=bytes_of(traffic["attention_scores_values"], compute),
+        ),
+        "ffn": Component(
+            flops=tokens * _ffn_flops_per_token(a),
+            weights=bytes_of(_ffn_elements_streamed(a, tokens), weights),
+            activations=bytes_of(traffic["ffn"], compute),
+        ),
+        "router": Component(
+            flops=tokens * 2 * _router_elements(a),
+            weights=bytes_of(_router_elements(a), weights),
+        ),
+        "lm_head": _head(a, sequences, accounting.logits, weights),
+    }
+    if a.embedding_dim is not None:
+        components["embedding_projections"] = Component(
+            flops=tokens * 2 * elements(a.embedding_matrices),
+            weights=bytes_of(elements(a.embedding_matrices), weights),
+        )
+    return Work.of(components)
 
 
 # --- attention -----------------------------------------------------------------------------------
@@ -267,8 +272,10 @@ def _head(a: Architecture, sequences, logits, weights) -> Component:
     if logits == "none":
         return Component()
     positions = sum(s.count * (s.new if logits == "all" else 1) for s in sequences)
-    flops = sum(matmul_flops(positions, *shape) for shape in a.head_matrices.values())
-    return Component(flops=flops, weights=bytes_of(elements(a.head_matrices), weights))
+    return Component(
+        flops=matmul_flops(positions, a.table_width, a.vocab),
+        weights=bytes_of(a.table_width * a.vocab, weights),
+    )
 
 
 def _activation_elements(a: Architecture, activations, tokens, pairs) -> dict[str, Any]:
