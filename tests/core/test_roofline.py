@@ -64,11 +64,11 @@ def test_impossible_machines_are_refused():
 
 def test_a_preset_file_says_what_is_wrong(tmp_path):
     path = tmp_path / "mine.toml"
-    path.write_text("[X]\npeaks = {bf16 = 1e12}\nbandwith = 1e12\n")
-    with pytest.raises(InputError, match=r"\[X\] does not describe an accelerator"):
+    path.write_text("[accelerators.X]\npeaks = {bf16 = 1e12}\nbandwith = 1e12\n")
+    with pytest.raises(InputError, match=r"\[accelerators.X\] does not describe an accelerator"):
         Accelerator.from_toml(path)
-    path.write_text("[X\n")
-    with pytest.raises(InputError, match="cannot be read as TOML"):
+    path.write_text("[accelerators.X\n")
+    with pytest.raises(InputError, match="is not TOML"):
         Accelerator.from_toml(path)
-    path.write_text("[X]\npeaks = {bf16 = 2e12}\nbandwidth = 1e12\n")
+    path.write_text("[accelerators.X]\npeaks = {bf16 = 2e12}\nbandwidth = 1e12\n")
     assert ridge_point(Accelerator.from_toml(path)["X"]) == 2
