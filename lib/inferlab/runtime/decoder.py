@@ -148,7 +148,7 @@ class Decoder:
 
     def _norm(self, x, weight):
         """RMSNorm: scale each row to a root mean square of one, then by a learned weight."""
-        mean_square = np.mean(x * x, axis=-1, keepdims=True)
+        mean_square = np.vecdot(x, x)[:, None] / np.float32(x.shape[1])
         return x * (weight / np.sqrt(mean_square + np.float32(self.norm_epsilon)))
 
     def _attention(self, index, layer, x, turns, sequences):

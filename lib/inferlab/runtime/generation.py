@@ -18,10 +18,7 @@ def probabilities(logits, temperature=1.0, top_p=1.0):
     the fewest tokens, most likely first, whose probabilities reach this sum. Raises InputError
     for a temperature below 0 or a top_p outside (0, 1].
     """
-    if not 0 <= temperature < np.inf:
-        raise InputError(f"temperature is {temperature}: expected a number of zero or more")
-    if not 0 < top_p <= 1:
-        raise InputError(f"top_p is {top_p}: expected a number above 0, up to 1")
+    _check_sampling(temperature, top_p)
     if temperature == 0:
         return np.eye(1, len(logits), int(np.argmax(logits)))[0]
     scores = (np.asarray(logits, np.float64) - np.max(logits)) / temperature
@@ -33,6 +30,13 @@ def probabilities(logits, temperature=1.0, top_p=1.0):
         p[dropped] = 0
         p /= p.sum()
     return p
+
+
+def _check_sampling(temperature, top_p):
+    if not 0 <= temperature < np.inf:
+        raise InputError(f"temperature is {temperature}: expected a number of zero or more")
+    if not 0 < top_p <= 1:
+        raise InputError(f"top_p is {top_p}: expected a number above 0, up to 1")
 
 
 def top(logits, count=10):
@@ -96,6 +100,9 @@ def generate(
     """
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
         raise InputError(f"max_tokens is {max_tokens}: expected a whole number from 1 on")
+    _check_sampling(temperature, top_p)
+    if seed is not None and seed < 0:
+        raise InputError(f"seed is {seed}: expected a whole number of zero or more")
     limit = decoder.context_length
     for ids in prompts:
         if not len(ids):
