@@ -94,7 +94,7 @@ def _check_identifier(name: str) -> None:
 def _printer():
     """The printer; made in a function so that importing this room does not load SymPy."""
     import sympy
-    from sympy.printing.precedence import PRECEDENCE, precedence
+    from sympy.printing.precedence import PRECEDENCE
     from sympy.printing.str import StrPrinter
 
     class Printer(StrPrinter):
@@ -154,7 +154,8 @@ def _printer():
             if not below:
                 return top
             bottom = self._product(below)
-            return f"{top}/({bottom})" if len(below) > 1 or "*" in bottom else f"{top}/{bottom}"
+            alone = len(below) == 1 and not isinstance(below[0], sympy.Pow)
+            return f"{top}/{bottom}" if alone else f"{top}/({bottom})"
 
         def _product(self, factors):
             if factors and factors[0] == -1 and len(factors) > 1:
@@ -164,10 +165,9 @@ def _printer():
         def _print_Pow(self, expr, rational=False):
             base, exponent = expr.as_base_exp()
             if exponent.is_Rational and exponent < 0:
-                below = self._print(sympy.Pow(base, -exponent))
-                if precedence(sympy.Pow(base, -exponent)) <= PRECEDENCE["Mul"] or "*" in below:
-                    below = f"({below})"
-                return f"1/{below}"
+                below = sympy.Pow(base, -exponent)
+                code = self._print(below)
+                return f"1/{code}" if below.is_Symbol else f"1/({code})"
             if exponent == sympy.Rational(1, 2):
                 return f"Math.sqrt({self._print(base)})"
             if exponent.is_Integer and exponent <= 4 and base.is_Symbol:

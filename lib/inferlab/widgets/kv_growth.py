@@ -22,6 +22,8 @@ class KVGrowth(Explorer):
     @classmethod
     def controls(cls):
         return [
+            Slider("S", "Context", 16, 131_072, 3000, "tokens", log=True),
+            Slider("B", "Batch", 1, 1024, 1, "", log=True),
             Select(
                 "model",
                 "Model",
@@ -37,8 +39,6 @@ class KVGrowth(Explorer):
                 accelerators("A100-SXM-40GB", "A100-SXM-80GB", "H100-SXM", "H200", "B200", "L4", "RTX-4090"),
                 "A100-SXM-40GB",
             ),
-            Slider("S", "Context", 16, 131_072, 3000, "tokens", log=True),
-            Slider("B", "Batch", 1, 1024, 1, "", log=True),
             Select("kv", "KV cache", {name: {"b": size} for name, size in DTYPES.items()}, "bf16"),
             Select("weights", "Weights", {name: {"w": size} for name, size in DTYPES.items()}, "bf16"),
         ]  # fmt: skip

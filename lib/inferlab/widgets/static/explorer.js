@@ -492,13 +492,13 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
 .il-facts dt{font-size:.82em;font-weight:400;color:var(--il-quiet);margin:0;display:flex;align-items:center;gap:.4rem}
 .il-facts dt i{flex:none;width:9px;height:9px;border-radius:2px}
 .il-facts dd{font-size:1.12em;font-weight:600;font-variant-numeric:tabular-nums;margin:.05rem 0 0;letter-spacing:-.01em}
-.il-facts small{font-size:.8em;font-weight:400;color:var(--il-quiet);line-height:1.3;letter-spacing:0}
+.il-facts dd.il-note{font-size:.82em;font-weight:400;color:var(--il-quiet);line-height:1.3;letter-spacing:0}
 .il-table{overflow-x:auto;margin:.8rem 0 0}
 .il-table table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
 .il-table th,.il-table td{padding:.35rem .6rem;text-align:right;border-bottom:1px solid var(--il-hair);white-space:nowrap}
 .il-table :is(th,td):first-child{text-align:left;padding-left:0}
 .il-table th{font-weight:500;color:var(--il-quiet)}
-@media (max-width:480px){.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
+@media (max-width:480px){.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il-many .il-head{flex-direction:column}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
 @media (prefers-reduced-motion:reduce){.il *{transition:none!important}}
 @media print{.il-button,.il input[type=range]{display:none}}
 `;
@@ -596,14 +596,14 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
           figure.box.classList.toggle("il-drag", Boolean(figure.control));
           if (settled) figure.svg.setAttribute("aria-label", spec.label ?? `${title}. ${plain(out.sentence ?? "")}`);
           figure.read = chart(figure.svg, spec, width, roles);
-          figure.legend.hidden = !figure.read.keys.length;
+          figure.legend.hidden = figure.read.keys.length < 2;
           figure.legend.replaceChildren(...figure.read.keys);
         });
         figures.slice(list.length).forEach((figure) => { figure.box.hidden = true; });
         facts.hidden = !out.facts?.length;
         facts.replaceChildren(...(out.facts ?? []).map((fact) => h("div", {},
           h("dt", {}, fact.role ? h("i", { style: `background:var(--il-${fact.role}-fill)` }) : null, fact.label),
-          h("dd", {}, fact.value), fact.note ? h("small", {}, fact.note) : null)));
+          h("dd", {}, fact.value), fact.note ? h("dd", { class: "il-note" }, fact.note) : null)));
         table.hidden = !out.table;
         if (out.table) {
           table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ...out.table.head.map((x) => h("th", { scope: "col" }, x)))),
@@ -622,6 +622,7 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
       const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
       const update = (glide) => {
         for (const b of built) b.show(values[b.name], values);
+        root.dataset.values = JSON.stringify(values);
         const goal = environment(controls, values), from = drawn;
         cancelAnimationFrame(frame);
         if (!width) return;
