@@ -401,7 +401,8 @@ var inferlab = (() => {
       if (p.drop?.includes("y")) body.append(s("line", { class: "il-drop", x1: left, x2: px, y1: py, y2: py, style: `stroke:${ink(p.role)}` }));
       put(s("circle", { class: `il-point${p.small ? " il-minor" : ""}`, cx: px, cy: py, r: p.small ? 4 : 6.5, style: `fill:${ink(p.role)}` }));
       if (!p.text) continue;
-      const w = ruler(p.text) + 14, side = p.side ?? (px + w > right && px - w > left ? "left" : "right");
+      const w = ruler(p.text, p.small ? 12 : 13.8) + 14, roomLeft = px - w > left - 4, roomRight = px + w < width;
+      const side = p.side === "left" ? (roomLeft || !roomRight ? "left" : "right") : roomRight || !roomLeft ? "right" : "left";
       const yText0 = p.below ? py + 20 : py - 11;
       const anchor = side === "left" ? "end" : "start";
       let tx = px + (side === "left" ? -9 : 9);
