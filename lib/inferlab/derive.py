@@ -187,5 +187,8 @@ class Substitution:
         names = {x: rf"\left({sympy.latex(sympy.sympify(v))}\right)" for x, v in used.items()}
         numbers = sympy.latex(self.formula, symbol_names=names)
         value = format_si(self.value, self.unit)
-        shown = rf"$${self.name} = {latex(self.formula)} = {numbers} = \text{{{value}}}$$"
+        shown = (
+            rf"$$\begin{{aligned}} {self.name} &= {latex(self.formula)} \\"
+            rf" &= {numbers} \\ &= \text{{{value}}} \end{{aligned}}$$"
+        )
         return {"text/latex": shown, "text/plain": f"{self.name} = {self.formula} = {value}"}
