@@ -257,12 +257,18 @@ def distinct_experts(experts, active, tokens):
 
 
 def _ffn_elements_streamed(a: Architecture, tokens):
+    if not a.moe:
+        return ffn_elements(a)
+    return ffn_elements(a, distinct_experts(a.moe.experts, a.moe.active, tokens))
+
+
+def ffn_elements(a: Architecture, experts=0):
+    """Elements of the FFN matrices of all layers, with `experts` routed experts a layer."""
     dense = a.dense_layers * elements(a.ffn_matrices(a.ffn))
     if not a.moe:
         return dense
-    moe = a.moe
-    routed = distinct_experts(moe.experts, moe.active, tokens) * elements(a.ffn_matrices(moe.ffn))
-    return dense + moe.layers * (routed + _shared_elements(a))
+    routed = experts * elements(a.ffn_matrices(a.moe.ffn))
+    return dense + a.moe.layers * (routed + _shared_elements(a))
 
 
 # --- head, activations ---------------------------------------------------------------------------
