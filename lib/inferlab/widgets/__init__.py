@@ -15,6 +15,7 @@ _WIDGETS = {
     "RooflineExplorer": "roofline_explorer",
     "KVGrowth": "kv_growth",
     "BatchIntensity": "batch_intensity",
+    "TwoBills": "two_bills",
 }
 """Class name -> module. A new widget adds its line here, and nothing else."""
 
