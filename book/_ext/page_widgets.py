@@ -14,9 +14,7 @@ from inferlab.widgets.explorer import PAGE, SHARED, STATIC
 
 RUNTIME = "anywidget-static.js"
 
-_STATE = re.compile(
-    r'(<script type="application/vnd\.jupyter\.widget-state\+json">)(.*?)(</script>)', re.DOTALL
-)
+_STATE_TYPE = "application/vnd.jupyter.widget-state+json"
 _VIEW = re.compile(
     r'<script type="application/vnd\.jupyter\.widget-view\+json">(.*?)</script>', re.DOTALL
 )
@@ -28,12 +26,9 @@ def _configure(app, config):
     config.nb_ipywidgets_js = {name: deferred for name in (*SHARED, RUNTIME)}
 
 
-def _write_fallbacks(app, pagename, templatename, context, doctree):
-    body = context.get("body", "")
-    found = _STATE.search(body)
-    if not found:
-        return
-    content = json.loads(found[2])
+def _take_tables(script):
+    """Take each widget's table out of the state that myst-nb embeds: {model id: table}."""
+    content = json.loads(script.attributes["body"])
     tables = {
         name: widget["state"].pop("fallback")
         for name, widget in content["state"].items()
@@ -41,13 +36,23 @@ def _write_fallbacks(app, pagename, templatename, context, doctree):
     }
     # "<" inside the JSON must not end the script element early.
     state = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
-    body = body[: found.start(2)] + state + body[found.end(2) :]
+    script.attributes["body"] = state
+    return tables
+
+
+def _write_fallbacks(app, pagename, templatename, context, doctree):
+    tables = {}
+    for script in context.get("script_files", []):
+        if getattr(script, "attributes", {}).get("type") == _STATE_TYPE:
+            tables |= _take_tables(script)
+    if not tables:
+        return
 
     def with_table(match):
         table = tables.get(json.loads(match[1]).get("model_id"))
         return match[0] + (f'<div class="widget-fallback">{table}</div>' if table else "")
 
-    context["body"] = _VIEW.sub(with_table, body)
+    context["body"] = _VIEW.sub(with_table, context["body"])
 
 
 def setup(app):
