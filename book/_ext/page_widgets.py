@@ -57,6 +57,7 @@ def _write_fallbacks(app, pagename, templatename, context, doctree):
 
 def setup(app):
     os.environ["INFERLAB_WIDGETS"] = PAGE  # the kernels that run the notebooks inherit it
+    app.add_css_file("figures.css")
     app.connect("config-inited", _configure, priority=100)  # before myst-nb reads its settings
     app.connect("html-page-context", _write_fallbacks)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -215,8 +215,10 @@ def line(
             text(ax, xs[-1], ys[-1], label, role, dx=6, ha="left", va="center")
         else:
             i = min(range(len(xs)), key=lambda i: abs(xs[i] - at))
-            text(ax, xs[i], ys[i], label, role, dy=6 if above else -6,
-                 ha="center", va="bottom" if above else "top")  # fmt: skip
+            rise = float(ys[min(i + 1, len(ys) - 1)]) - float(ys[max(i - 1, 0)])
+            side = 0 if rise == 0 else 1 if (rise > 0) != above else -1  # off a slope, not across it
+            text(ax, xs[i], ys[i], label, role, dx=5 * side, dy=5 if above else -5,
+                 ha={0: "center", 1: "left", -1: "right"}[side], va="bottom" if above else "top")  # fmt: skip
     return drawn
 
 

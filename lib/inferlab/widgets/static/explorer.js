@@ -436,7 +436,7 @@ ${dark}{${colours("dark")}}
 .il-button{font:inherit;font-size:.86em;color:var(--il-quiet);background:none;border:1px solid var(--il-hair);border-radius:6px;padding:.2rem .7rem;min-height:30px;cursor:pointer;white-space:nowrap}
 .il-button:hover{color:var(--il-text);border-color:var(--il-quiet)}
 .il :is(button,select,input):focus-visible{outline:2px solid var(--il-accent);outline-offset:2px}
-.il-controls{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,205px),1fr));gap:.9rem 1.6rem;align-items:start;margin-bottom:1rem}
+.il-controls{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,185px),1fr));gap:.9rem 1.6rem;align-items:start;margin-bottom:1rem}
 .il-head{display:flex;justify-content:space-between;align-items:baseline;gap:.6rem;font-size:.9em}
 .il-head label{color:var(--il-quiet);margin:0}
 .il-head output{font-weight:600;font-variant-numeric:tabular-nums;white-space:nowrap}
@@ -488,18 +488,18 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
 .il-drop{stroke-width:1.2;stroke-dasharray:1.5 4;stroke-linecap:round;opacity:.8}
 .il-point{stroke:var(--il-ground);stroke-width:2.5}
 .il-minor{stroke-width:1.5}
-.il-facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(132px,1fr));gap:.75rem 1.2rem;margin:.8rem 0 0;padding-top:.8rem;border-top:1px solid var(--il-hair)}
+.il dl.il-facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(132px,1fr));gap:.75rem 1.2rem;margin:.8rem 0 0!important;padding-top:.8rem;border-top:1px solid var(--il-hair)}
 .il-facts div{display:flex;flex-direction:column;min-width:0}
-.il-facts dt{font-size:.82em;font-weight:400;color:var(--il-quiet);margin:0;display:flex;align-items:center;gap:.4rem}
+.il .il-facts dt{font-size:.82em;font-weight:400;color:var(--il-quiet);margin:0;display:flex;align-items:center;gap:.4rem}
 .il-facts dt i{flex:none;width:9px;height:9px;border-radius:2px}
-.il-facts dd{font-size:1.12em;font-weight:600;font-variant-numeric:tabular-nums;margin:.05rem 0 0;letter-spacing:-.01em}
-.il-facts dd.il-note{font-size:.82em;font-weight:400;color:var(--il-quiet);line-height:1.3;letter-spacing:0}
+.il .il-facts dd{font-size:1.12em;font-weight:600;font-variant-numeric:tabular-nums;margin:.05rem 0 0!important;letter-spacing:-.01em}
+.il .il-facts dd.il-note{font-size:.82em;font-weight:400;color:var(--il-quiet);line-height:1.3;letter-spacing:0}
 .il-table{overflow-x:auto;margin:.8rem 0 0}
 .il-table table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
 .il-table th,.il-table td{padding:.35rem .6rem;text-align:right;border-bottom:1px solid var(--il-hair);white-space:nowrap}
 .il-table :is(th,td):first-child{text-align:left;padding-left:0}
 .il-table th{font-weight:500;color:var(--il-quiet)}
-@media (max-width:480px){.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il-many .il-head{flex-direction:column}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
+@media (max-width:480px){.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il-many .il-head{flex-direction:column}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il dl.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
 @media (prefers-reduced-motion:reduce){.il *{transition:none!important}}
 @media print{.il-button,.il input[type=range]{display:none}}
 `;
