@@ -76,6 +76,7 @@ class Engine:
         self.calendar = {}  # decode step number -> sequences whose last token it emits
         self.busy_s = self.flops = self.bytes = 0.0
         self.peak_tokens = 0
+        self._full = False  # the head of the queue did not fit, and no memory has come free since
         self._idle = None
         self.process = env.process(self._run())
 
@@ -105,12 +106,13 @@ class Engine:
 
     def admit(self) -> Sequence | None:
         """Let the head of the queue in if its prompt fits; None if nobody waits or it does not."""
-        if not self.waiting or len(self.running) >= self.max_batch:
+        if not self.waiting or self._full or len(self.running) >= self.max_batch:
             return None
         sequence = self.waiting[0]
         while not self._take_memory(sequence):
             # With nobody running, only prefixes pinned for later can be in the way.
             if self.running or not self._unpin_oldest():
+                self._full = True
                 return None
         self.waiting.popleft()
         self.running[sequence] = None
@@ -191,6 +193,7 @@ class Engine:
         if not self.pins:
             return False
         self.tree.unlock(self.pins.pop(next(iter(self.pins))))
+        self._full = False
         return True
 
     # --- steps -----------------------------------------------------------------------------------
@@ -247,6 +250,7 @@ class Engine:
             self.private -= sequence.target - sequence.matched
             sequence.reserved -= sequence.target - sequence.matched
             self._store(sequence, sequence.target)
+            self._full = False
         sequence.generated += 1
         record = sequence.record
         if record.first_token is None:
@@ -306,6 +310,7 @@ class Engine:
                 self.tree.unlock(sequence.node)
         self.private -= sequence.reserved
         sequence.node, sequence.reserved, sequence.matched = None, 0, 0
+        self._full = False
         self.wake()
 
     def _preempt(self, sequence):
