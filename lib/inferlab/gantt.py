@@ -3,7 +3,7 @@
     from inferlab.gantt import gantt, stacked
 
     fig, ax = figure(height=2.6)
-    gantt(ax, result.spans)
+    gantt(ax, result)
 """
 
 from __future__ import annotations
@@ -34,27 +34,28 @@ PHASE_NAMES = {
 }
 
 
-def gantt(ax: Axes, spans, rows=None) -> None:
-    """One bar a span, one row a request, in order of arrival or in the order of `rows`.
+def gantt(ax: Axes, result, rows=None, *, tokens: bool = True) -> None:
+    """The life of each request of a `Result` as a row of bars, in order of arrival.
 
-    Above the first row stand the names of the phases that occur, in their colours.
+    `rows` picks requests by id. `tokens` marks each token that came out with a small stroke, so
+    that a stall shows as a gap. Above the chart stand the names of the phases that occur.
     """
-    spans = list(spans)
+    if rows is None:
+        rows = [record.id for record in sorted(result.requests, key=lambda record: record.arrival)]
+    place = {row: i for i, row in enumerate(rows)}
+    spans = [span for span in result.spans if span.request in place]
     if not spans:
-        raise InputError("there are no spans to draw: give the `spans` of a result")
-    rows = list(dict.fromkeys(span.request for span in spans)) if rows is None else list(rows)
+        raise InputError(f"there is nothing to draw for {rows}: give ids of requests")
     for span in spans:
-        if span.request in rows:
-            ax.barh(
-                rows.index(span.request), span.end - span.start, left=span.start, height=0.56,
-                color=colour(PHASE_ROLES[span.phase], fill=True), edgecolor="white", linewidth=0.6,
-            )  # fmt: skip
+        ax.barh(
+            place[span.request], span.end - span.start, left=span.start, height=0.56,
+            color=colour(PHASE_ROLES[span.phase], fill=True), edgecolor="white", linewidth=0.6,
+        )  # fmt: skip
+    if tokens:
+        for row, i in place.items():
+            ax.vlines(result.token_times(row), i - 0.28, i + 0.28, color=colour("total"), linewidth=0.7)
     ax.set_yticks(range(len(rows)), [str(row) for row in rows])
-    ax.invert_yaxis()
-    ax.grid(False, axis="y")
-    ax.tick_params(axis="y", length=0)
-    ax.spines["left"].set_visible(False)
-    ax.set_xlabel("seconds")
+    _bare(ax)
     _names(ax, [phase for phase in PHASE_ROLES if any(span.phase == phase for span in spans)])
 
 
@@ -75,12 +76,17 @@ def stacked(ax: Axes, bars) -> None:
         ax.annotate(format_duration(left), (left, row), xytext=(4, 0), textcoords="offset points",
                     va="center", annotation_clip=False)  # fmt: skip
     ax.set_yticks(range(len(bars)), list(bars))
+    _bare(ax)
+    _names(ax, shown)
+
+
+def _bare(ax: Axes) -> None:
+    """First row on top, seconds below, no lines that mean nothing."""
     ax.invert_yaxis()
     ax.grid(False, axis="y")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlabel("seconds")
-    _names(ax, shown)
 
 
 def _names(ax: Axes, phases) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from serving.machines import SHAPES, TINY_GPU
 
 from inferlab.quantities import InputError
+from inferlab.roofline import roofline
 from inferlab.serving import (
     ChunkedPrefill,
     ContinuousBatching,
@@ -19,6 +20,8 @@ from inferlab.serving import (
     TwoPools,
     simulate,
 )
+from inferlab.step import Sequence as Batch
+from inferlab.step import step
 
 POLICIES = [
     StaticBatching(3), ContinuousBatching(), PrefillFirst(20), ChunkedPrefill(8),
@@ -102,6 +105,19 @@ def test_any_trace(trace, policy, prefix_cache, pin, max_batch, replicas, routin
 
     # The same arguments give the same result.
     assert simulate(trace, model, policy, **options).requests == result.requests
+
+
+@given(traces(), st.sampled_from(POLICIES), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_every_step_takes_what_the_roofline_of_its_batch_says(trace, policy, prefix_cache):
+    for done in simulate(trace, SMALL, policy, prefix_cache=prefix_cache).steps:
+        batch = [Batch(new, cached) for _, new, cached in done.chunks]
+        if done.decode_tokens:
+            # Full attention: only the sum of the cached tokens matters, so give them all to one.
+            batch += [Batch(1, 0, done.decode_tokens - 1)] if done.decode_tokens > 1 else []
+            batch += [Batch(1, done.decode_cached)]
+        time = roofline(step(SMALL.architecture, batch), TINY_GPU).time_s
+        assert done.end - done.start == pytest.approx(float(time), rel=1e-9)
 
 
 @given(traces())

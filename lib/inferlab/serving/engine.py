@@ -205,15 +205,22 @@ class Engine:
                 self._idle = self.env.event()
                 yield self._idle
                 continue
-            start, decodes = self.env.now, self.decode_count if plan.decode else 0
+            start = self.env.now
+            chunks = tuple((q.request.id, new, q.done) for q, new in plan.chunks)
+            decodes, cached = (self.decode_count, self.decode_cached) if plan.decode else (0, 0)
             cost = self.model.cost(
-                [(new, sequence.done) for sequence, new in plan.chunks],
-                decodes,
-                self.decode_cached,
-                self._cached_lengths,
+                [chunk[1:] for chunk in chunks], decodes, cached, self._cached_lengths
             )
             yield self.env.timeout(cost.seconds)
-            self._account(plan, start, decodes, cost)
+            self.busy_s += cost.seconds
+            self.flops += cost.flops
+            self.bytes += cost.bytes
+            self.log.steps.append(
+                Step(
+                    start, self.env.now, self.name, chunks, decodes, cached, self.used,
+                    len(self.waiting),
+                )
+            )
             if decodes:
                 self._decoded()
             for sequence, new in plan.chunks:
@@ -228,17 +235,6 @@ class Engine:
             for sequence in self.running
             if sequence.due
         ]
-
-    def _account(self, plan, start, decodes, cost):
-        self.busy_s += cost.seconds
-        self.flops += cost.flops
-        self.bytes += cost.bytes
-        self.log.steps.append(
-            Step(
-                start, self.env.now, self.name, sum(new for _, new in plan.chunks), decodes,
-                len(plan.chunks), self.used, len(self.waiting),
-            )
-        )
 
     def _prefilled(self, sequence):
         """The prompt is in the cache and the next token is out."""

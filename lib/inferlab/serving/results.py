@@ -28,18 +28,25 @@ class Span(NamedTuple):
 class Step(NamedTuple):
     """One step of an engine.
 
-    prefill_tokens, decode_tokens: new tokens it computed; prefills: how many prompts they belong
-    to. kv_tokens: KV tokens in memory during the step. waiting: requests in the queue at its end.
+    chunks: what it computed of prompts, as (request, new tokens, tokens cached before).
+    decode_tokens: how many sequences decoded, a token each, and decode_cached: how many tokens they
+    had cached in all. kv_tokens: KV tokens in memory during the step. waiting: requests in the
+    queue at its end.
     """
 
     start: float
     end: float
     gpu: str
-    prefill_tokens: int
+    chunks: tuple[tuple[Hashable, int, int], ...]
     decode_tokens: int
-    prefills: int
+    decode_cached: int
     kv_tokens: int
     waiting: int
+
+    @property
+    def prefill_tokens(self) -> int:
+        """New tokens of prompts."""
+        return sum(new for _, new, _ in self.chunks)
 
 
 @dataclass(slots=True)
