@@ -23,6 +23,7 @@ from inferlab.quantities import (
     maximum,
     minimum,
     number,
+    plain,
     ratio,
 )
 
@@ -135,7 +136,7 @@ def step(
             activations=bytes_of(traffic["attention_scores_values"], compute),
         ),
         "ffn": Component(
-            flops=tokens * _ffn_flops_per_token(a),
+            flops=plain(tokens * _ffn_flops_per_token(a)),
             weights=bytes_of(_ffn_elements_streamed(a, tokens), weights),
             activations=bytes_of(traffic["ffn"], compute),
         ),

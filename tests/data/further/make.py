@@ -1,0 +1,244 @@
+"""Make models.json: counts by code that other people wrote, for configs that the oracle leaves out.
+
+Needs `pip install torch transformers` (made with torch 2.14.1 and transformers 5.24.0), which the
+tests do not: they read the file. Run it as `python tests/data/further/make.py`.
+
+small: configs of odd, distinct sizes, each a variant of its family. Their models are built on the CPU
+and run under FlopCounterMode: parameters, FLOPs of prefill (all logits, last logits, the head alone)
+and decode, elements of the cache. Attention is full, as computed. full_size: published shapes, built on
+the meta device: parameters only.
+"""
+
+import json
+from pathlib import Path
+
+import torch
+import transformers
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache
+
+HERE = Path(__file__).parent
+LENGTHS, CACHED = (1, 9, 30), (5, 17, 40)
+
+BASE = dict(
+    vocab_size=101, hidden_size=48, intermediate_size=76, num_hidden_layers=5, num_attention_heads=6,
+    num_key_value_heads=2, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+)  # fmt: skip
+GPT = dict(vocab_size=101, n_embd=48, n_layer=3, n_head=6, n_positions=64, bos_token_id=1, eos_token_id=2)
+OPT = dict(
+    vocab_size=101, hidden_size=48, ffn_dim=76, num_hidden_layers=3, num_attention_heads=6,
+    max_position_embeddings=64, pad_token_id=1, bos_token_id=2, eos_token_id=2,
+)  # fmt: skip
+FALCON = dict(
+    vocab_size=101, hidden_size=48, num_hidden_layers=3, num_attention_heads=6, bos_token_id=1, eos_token_id=2
+)
+MOE = dict(BASE, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=20)
+GPT_OSS = dict(BASE, head_dim=10, num_local_experts=6, num_experts_per_tok=2, sliding_window=9)
+DEEPSEEK = dict(
+    BASE, num_key_value_heads=6, kv_lora_rank=20, q_lora_rank=28, qk_nope_head_dim=10, qk_rope_head_dim=8,
+    v_head_dim=14, moe_intermediate_size=24, n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=2,
+    n_group=1, topk_group=1,
+)  # fmt: skip
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+SMALL = {
+    "llama, biases": dict(BASE, model_type="llama", attention_bias=True, mlp_bias=True),
+    "llama, head_dim and tied": dict(BASE, model_type="llama", head_dim=12, tie_word_embeddings=True),
+    "llama, null KV heads": dict(BASE, model_type="llama", num_key_value_heads=None),
+    "mistral, default window": dict(BASE, model_type="mistral"),
+    "mistral, window and head_dim": dict(BASE, model_type="mistral", sliding_window=12, head_dim=10),
+    "mistral, no window": dict(BASE, model_type="mistral", sliding_window=None),
+    "mixtral": dict(BASE, model_type="mixtral", num_local_experts=6, num_experts_per_tok=3),
+    "mixtral, window": dict(
+        BASE, model_type="mixtral", num_local_experts=6, num_experts_per_tok=1, sliding_window=10
+    ),
+    "qwen2": dict(BASE, model_type="qwen2"),
+    "qwen2, window on later layers": dict(
+        BASE, model_type="qwen2", use_sliding_window=True, sliding_window=11, max_window_layers=2
+    ),
+    "qwen2, window switched off": dict(
+        BASE, model_type="qwen2", use_sliding_window=False, sliding_window=11, max_window_layers=2
+    ),
+    "qwen2, layer types": dict(
+        BASE, model_type="qwen2", use_sliding_window=True, sliding_window=11,
+        layer_types=[FULL, SLIDING, SLIDING, FULL, FULL],
+    ),
+    "qwen3, default head_dim": dict(BASE, model_type="qwen3"),
+    "qwen3, biases, tied, window": dict(
+        BASE, model_type="qwen3", head_dim=14, attention_bias=True, tie_word_embeddings=True,
+        use_sliding_window=True, sliding_window=7, max_window_layers=4,
+    ),
+    "qwen3_moe": dict(MOE, model_type="qwen3_moe"),
+    "qwen3_moe, dense layers between": dict(
+        MOE, model_type="qwen3_moe", mlp_only_layers=[1], decoder_sparse_step=2, head_dim=10
+    ),
+    "qwen3_moe, window": dict(MOE, model_type="qwen3_moe", use_sliding_window=True, sliding_window=9),
+    "qwen2_moe": dict(
+        MOE, model_type="qwen2_moe", shared_expert_intermediate_size=28, num_key_value_heads=6
+    ),
+    "gemma": dict(BASE, model_type="gemma", head_dim=10),
+    "gemma2": dict(BASE, model_type="gemma2", head_dim=10, sliding_window=9),
+    "gemma2, default head_dim, biases": dict(BASE, model_type="gemma2", attention_bias=True),
+    "gemma3_text": dict(
+        BASE, model_type="gemma3_text", head_dim=10, sliding_window=9, sliding_window_pattern=3
+    ),
+    "gemma3_text, default pattern": dict(
+        BASE, model_type="gemma3_text", head_dim=10, sliding_window=9, num_hidden_layers=7
+    ),
+    "gemma3_text, layer types": dict(
+        BASE, model_type="gemma3_text", head_dim=10, sliding_window=9, layer_types=[FULL] * 2 + [SLIDING] * 3
+    ),
+    "phi3": dict(BASE, model_type="phi3"),
+    "phi3, window": dict(BASE, model_type="phi3", sliding_window=12),
+    "gpt2": dict(GPT, model_type="gpt2"),
+    "gpt2, n_inner, untied": dict(GPT, model_type="gpt2", n_inner=77, tie_word_embeddings=False),
+    "gptj": dict(GPT, model_type="gptj", rotary_dim=4),
+    "falcon, one KV head": dict(FALCON, model_type="falcon"),
+    "falcon, all KV heads, biases": dict(
+        FALCON, model_type="falcon", multi_query=False, parallel_attn=False, bias=True
+    ),
+    "falcon, grouped": dict(FALCON, model_type="falcon", new_decoder_architecture=True, num_kv_heads=2),
+    "falcon, grouped, one norm, untied": dict(
+        FALCON, model_type="falcon", new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1,
+        tie_word_embeddings=False, ffn_hidden_size=100,
+    ),
+    "falcon, alibi": dict(FALCON, model_type="falcon", alibi=True),
+    "opt": dict(OPT, model_type="opt"),
+    "opt, narrow table, norms after": dict(
+        OPT, model_type="opt", do_layer_norm_before=False, word_embed_proj_dim=20
+    ),
+    "opt, no biases, bare norms": dict(
+        OPT, model_type="opt", enable_bias=False, layer_norm_elementwise_affine=False
+    ),
+    "opt, no final norm, untied": dict(
+        OPT, model_type="opt", _remove_final_layer_norm=True, tie_word_embeddings=False
+    ),
+    "gpt_oss": dict(GPT_OSS, model_type="gpt_oss"),
+    "gpt_oss, no biases, layer types": dict(
+        GPT_OSS, model_type="gpt_oss", attention_bias=False, layer_types=[FULL] * 4 + [SLIDING]
+    ),
+    "deepseek_v2": dict(DEEPSEEK, model_type="deepseek_v2", first_k_dense_replace=1),
+    "deepseek_v2, query not compressed": dict(
+        DEEPSEEK, model_type="deepseek_v2", first_k_dense_replace=1, q_lora_rank=None
+    ),
+    "deepseek_v2, biases": dict(DEEPSEEK, model_type="deepseek_v2", attention_bias=True, mlp_bias=True),
+    "deepseek_v3": dict(DEEPSEEK, model_type="deepseek_v3", first_k_dense_replace=2),
+    "deepseek_v3, query not compressed, biases": dict(
+        DEEPSEEK, model_type="deepseek_v3", first_k_dense_replace=2, q_lora_rank=None, attention_bias=True
+    ),
+    "deepseek_v3, all layers dense": dict(DEEPSEEK, model_type="deepseek_v3", first_k_dense_replace=5),
+}
+
+GEMMA_3_4B = dict(
+    model_type="gemma3_text", hidden_size=2560, intermediate_size=10240, num_hidden_layers=34,
+    sliding_window=1024,
+)  # fmt: skip
+FULL_SIZE = {
+    "gpt2-xl": dict(model_type="gpt2", n_embd=1600, n_layer=48, n_head=25, n_positions=1024, vocab_size=50257),
+    "gemma-3-4b-it": dict(model_type="gemma3", text_config=GEMMA_3_4B, vision_config={"model_type": "siglip_vision_model"}),
+    "Qwen1.5-MoE-A2.7B": dict(
+        model_type="qwen2_moe", hidden_size=2048, num_hidden_layers=24, num_attention_heads=16,
+        num_key_value_heads=16, intermediate_size=5632, moe_intermediate_size=1408,
+        shared_expert_intermediate_size=5632, num_experts=60, num_experts_per_tok=4, vocab_size=151936,
+    ),
+    "DeepSeek-V2": dict(
+        model_type="deepseek_v2", vocab_size=102400, hidden_size=5120, intermediate_size=12288,
+        moe_intermediate_size=1536, num_hidden_layers=60, num_attention_heads=128, num_key_value_heads=128,
+        n_shared_experts=2, n_routed_experts=160, num_experts_per_tok=6, first_k_dense_replace=1,
+        kv_lora_rank=512, q_lora_rank=1536, qk_rope_head_dim=64, v_head_dim=128, qk_nope_head_dim=128,
+    ),
+    "Kimi-K2": dict(
+        model_type="deepseek_v3", vocab_size=163840, hidden_size=7168, intermediate_size=18432,
+        moe_intermediate_size=2048, num_hidden_layers=61, num_attention_heads=64, num_key_value_heads=64,
+        n_shared_experts=1, n_routed_experts=384, num_experts_per_tok=8, first_k_dense_replace=1,
+        kv_lora_rank=512, q_lora_rank=1536, qk_rope_head_dim=64, v_head_dim=128, qk_nope_head_dim=128,
+    ),
+    "gemma-7b": dict(model_type="gemma", head_dim=256),
+}  # fmt: skip
+
+
+def build(config, device):
+    config = dict(config.get("text_config", config))
+    kind = config.pop("model_type")
+    # Grouped matrix products are not counted by FlopCounterMode: experts run one by one.
+    experts = {} if kind in ("llama", "gpt2") else {"experts_implementation": "eager"}
+    full = AutoConfig.for_model(kind, **config)
+    with torch.device(device):
+        try:
+            model = AutoModelForCausalLM.from_config(full, attn_implementation="eager", **experts)
+        except (TypeError, ValueError):  # a family without experts
+            model = AutoModelForCausalLM.from_config(full, attn_implementation="eager")
+    model.eval()
+    model.tie_weights()
+    return model
+
+
+def parameters(model):
+    unique = {id(p): (name, p.numel()) for name, p in model.named_parameters()}.values()
+    return {
+        "total": sum(count for _, count in unique),
+        "embedding": model.get_input_embeddings().weight.numel(),
+        "lm_head": model.get_output_embeddings().weight.numel(),
+        "routed": sum(count for name, count in unique if ".experts." in name and "shared" not in name),
+    }
+
+
+def tokens(count):
+    return torch.ones(1, count, dtype=torch.long)
+
+
+def flops(model, ids, **options):
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(ids, **options)
+    by_module = {name: sum(ops.values()) for name, ops in counter.get_flop_counts().items()}
+    return counter.get_total_flops(), by_module
+
+
+def small(config):
+    model = build(config, "cpu")
+    prefill, decode, cache_elements = {}, {}, {}
+    for length in LENGTHS:
+        everything, modules = flops(model, tokens(length), use_cache=False)
+        last, _ = flops(model, tokens(length), use_cache=False, logits_to_keep=1)
+        head = next(count for name, count in modules.items() if name.endswith(".lm_head"))
+        prefill[length] = {"all": everything, "last": last, "lm_head": head}
+    for length in CACHED:
+        cache = DynamicCache(config=model.config)
+        with torch.no_grad():
+            model(tokens(length), past_key_values=cache, use_cache=True)
+        cache_elements[length] = sum(
+            part.numel() for layer in cache.layers for part in (layer.keys, layer.values) if part is not None
+        )
+        decode[length], _ = flops(model, tokens(1), past_key_values=cache, use_cache=True)
+    return {
+        "config": config,
+        "params": parameters(model),
+        "prefill": prefill,
+        "decode": decode,
+        "cache_elements": cache_elements,
+    }
+
+
+def main():
+    transformers.logging.set_verbosity_error()
+    presets = {}
+    for path in sorted((HERE.parents[2] / "lib" / "inferlab" / "data" / "models").glob("*.json")):
+        record = json.loads(path.read_text())
+        # InternLM's code is not part of transformers; a record with changes is no published model.
+        if record["config"]["model_type"] != "internlm" and "but" not in record:
+            presets[record["name"]] = parameters(build(record["config"], "meta"))
+    full_size = {
+        name: {"config": config, "params": parameters(build(config, "meta"))}
+        for name, config in FULL_SIZE.items()
+    }
+    made = {
+        "made_with": f"torch {torch.__version__}, transformers {transformers.__version__}",
+        "small": {name: small(config) for name, config in SMALL.items()},
+        "full_size": full_size,
+        "presets": presets,
+    }
+    (HERE / "models.json").write_text(json.dumps(made, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
