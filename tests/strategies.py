@@ -24,10 +24,22 @@ def architectures(draw, largest=64, kinds=("dense", "moe", "mla")):
         "head_dim": draw(sizes),
         "vocab": draw(sizes),
     }
-    for flag in ("gated", "tied", "qkv_bias", "out_bias", "ffn_bias", "head_bias", "norm_bias", "sinks"):
+    for flag in (
+        "gated",
+        "tied",
+        "qkv_bias",
+        "out_bias",
+        "ffn_bias",
+        "head_bias",
+        "norm_bias",
+        "sinks",
+    ):
         fields[flag] = draw(st.booleans())
     if draw(st.booleans()):
-        fields |= {"window": draw(st.integers(1, 40)), "windowed_layers": draw(st.integers(0, layers))}
+        fields |= {
+            "window": draw(st.integers(1, 40)),
+            "windowed_layers": draw(st.integers(0, layers)),
+        }
     if draw(st.integers(0, 9)) == 0:
         fields["embedding_dim"] = draw(sizes)
     if kind == "moe":

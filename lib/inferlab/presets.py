@@ -61,7 +61,9 @@ def read(path) -> dict[str, dict]:
         raise InputError(f"{path} is not TOML ({reason}): expected a preset file") from None
     for kind, entries in tables.items():
         if kind not in KINDS:
-            raise InputError(f"{path}: [{kind}] is not known: expected [accelerators.NAME] or [models.NAME]")
+            raise InputError(
+                f"{path}: [{kind}] is not known: expected [accelerators.NAME] or [models.NAME]"
+            )
         if not isinstance(entries, dict):
             raise InputError(f"{path}: {kind} is {entries!r}: expected tables [{kind}.NAME]")
         for name, entry in entries.items():
@@ -77,7 +79,9 @@ def read_text(path) -> str:
             raw = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path} cannot be read ({reason}): give the path of a text file") from None
+        raise InputError(
+            f"{path} cannot be read ({reason}): give the path of a text file"
+        ) from None
     if len(raw) > MAX_BYTES:
         raise InputError(f"{path} is larger than {MAX_BYTES} bytes: expected a small text file")
     try:

@@ -60,8 +60,17 @@ def test_parameters(name):
         assert counted.lm_head == expected["params_lm_head"]
         assert counted.active == expected["params_active"]
         assert counted.groups["attention"] == groups["attention"]
-        assert counted.groups["dense_ffn_and_shared_experts"] == groups["dense_mlp_and_shared_experts"]
-        for group in ("token_embedding", "position_embedding", "routed_experts", "router", "norms", "lm_head"):
+        assert (
+            counted.groups["dense_ffn_and_shared_experts"] == groups["dense_mlp_and_shared_experts"]
+        )
+        for group in (
+            "token_embedding",
+            "position_embedding",
+            "routed_experts",
+            "router",
+            "norms",
+            "lm_head",
+        ):
             assert counted.groups[group] == groups[group], group
 
 
@@ -111,7 +120,9 @@ def test_decode(name):
                 continue
             if variants:
                 for way, key in WAYS.items():
-                    assert flops(model, decode(int(length)), mla=way)["total"] == variants[length][key]
+                    assert (
+                        flops(model, decode(int(length)), mla=way)["total"] == variants[length][key]
+                    )
             counts = flops(model, decode(int(length)), mla="reexpand")
             assert counts.pop("total") == count
             assert counts == grouped(expected["decode_breakdown"][length])

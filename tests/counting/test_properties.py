@@ -59,7 +59,9 @@ def test_causal_pairs_are_the_keys_that_each_query_sees(new, cached, window):
 @given(architectures(), batches(), accountings)
 def test_a_packed_batch_equals_its_sequences(model, batch, accounting):
     packed = step(model, batch, accounting)
-    alone = [step(model, [Sequence(s.new, s.cached)], accounting) for s in batch for _ in range(s.count)]
+    alone = [
+        step(model, [Sequence(s.new, s.cached)], accounting) for s in batch for _ in range(s.count)
+    ]
     for kind in ("flops", "kv_read", "kv_write", "activations"):
         assert getattr(packed, kind) == sum(getattr(work, kind) for work in alone)
 
@@ -88,7 +90,9 @@ def test_distinct_experts_grow_with_tokens_and_are_exact(experts, data):
     expected = experts * (1 - (1 - Fraction(active, experts)) ** tokens)
     assert distinct_experts(experts, active, 1) == active
     assert abs(distinct_experts(experts, active, tokens) - expected) < Fraction(1, 10**30)
-    assert distinct_experts(experts, active, tokens) <= distinct_experts(experts, active, tokens + 1)
+    assert distinct_experts(experts, active, tokens) <= distinct_experts(
+        experts, active, tokens + 1
+    )
 
 
 @given(architectures())

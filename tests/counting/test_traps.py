@@ -31,7 +31,10 @@ def test_trap_02_causal_attention_computes_half_the_square():
     causal = scores(model, prefill(8192))
     assert square == 4 * 32 * 4096 * 8192**2
     assert causal == 4 * 32 * 4096 * 8192 * 8193 // 2
-    assert (12 * square, 12 * causal) == (pytest.approx(422e12, rel=1e-3), pytest.approx(211e12, rel=1e-3))
+    assert (12 * square, 12 * causal) == (
+        pytest.approx(422e12, rel=1e-3),
+        pytest.approx(211e12, rel=1e-3),
+    )
 
 
 def test_trap_03_a_cached_prefix_is_attended_to_but_not_computed_again():

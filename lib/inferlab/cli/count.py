@@ -240,6 +240,10 @@ def _line(label: str, count, unit: str) -> str:
 
 def _paragraph(row: dict) -> str:
     numbers = "".join(f"\n    = {line}" for line in row["substituted"])
-    exact = f"{row['result']:,}" if isinstance(row["result"], int) else significant(row["result"], 6)
+    exact = (
+        f"{row['result']:,}" if isinstance(row["result"], int) else significant(row["result"], 6)
+    )
     scaled = f" ({format_si(row['result'], row['unit'])})" if row["result"] >= 1000 else ""
-    return f"{row['quantity']}\n    = {row['formula']}{numbers}\n    = {exact} {row['unit']}{scaled}"
+    return (
+        f"{row['quantity']}\n    = {row['formula']}{numbers}\n    = {exact} {row['unit']}{scaled}"
+    )

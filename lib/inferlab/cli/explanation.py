@@ -40,7 +40,11 @@ def explain(model: Architecture, sequences, accounting, dtypes: dict, work) -> l
             rows.append(_flops(name, shapes, values, sequences, accounting))
     rows.append(_sum("FLOPs", rows, "FLOPs of ", work.flops, "FLOP"))
     traffic = [_weights(shapes, values, sequences, accounting, dtypes, work)]
-    for kind, name in (("kv_read", "KV read"), ("kv_write", "KV written"), ("activations", "activations")):
+    for kind, name in (
+        ("kv_read", "KV read"),
+        ("kv_write", "KV written"),
+        ("activations", "activations"),
+    ):
         if getattr(work, kind):
             traffic.append(_traffic(kind, name, shapes, values, sequences, accounting, dtypes))
     rows += traffic
@@ -153,7 +157,9 @@ def _weights(shapes, values, sequences, accounting, dtypes, work) -> dict:
     tokens = sympy.Symbol("T", positive=True)
     size = _exact(bytes_per_element(dtypes["weights"]))
     formula = step(shapes, [Sequence(tokens, 0)], accounting, weights=size).weights
-    row = _row("weights", formula, [values | {tokens: sum(s.new for s in sequences)}], "B", evaluate=False)
+    row = _row(
+        "weights", formula, [values | {tokens: sum(s.new for s in sequences)}], "B", evaluate=False
+    )
     return row | {"result": work.weights}
 
 
@@ -191,7 +197,9 @@ def _values(formula, put) -> dict:
 
 def _exact(value):
     """A Fraction as SymPy's Rational, so that it prints and stays exact."""
-    return sympy.Rational(value.numerator, value.denominator) if hasattr(value, "numerator") else value
+    return (
+        sympy.Rational(value.numerator, value.denominator) if hasattr(value, "numerator") else value
+    )
 
 
 def _printed(formula) -> str:

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from inferlab.quantities import InputError, format_duration
+from inferlab.quantities import format_duration
 
 
 def add_parser(subparsers):
@@ -44,21 +44,12 @@ def add_parser(subparsers):
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; 0, or 2 with a sentence on stderr for input that cannot be used."""
-    try:
-        _generate(args)
-    except (InputError, FileNotFoundError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
-
-
-def _generate(args):
+    """Run the command."""
     from inferlab.runtime import load
 
-    model = load(args.model)
     from inferlab.runtime.generation import generate, losses, top
 
+    model = load(args.model)
     tokenizer = model.tokenizer
     prompt_ids = tokenizer.chat(args.prompt) if args.chat else tokenizer.encode(args.prompt)
     text = tokenizer.text_stream()
@@ -81,7 +72,7 @@ def _generate(args):
     if not args.json:
         print(text.finish())
         print(_summary(answer), file=sys.stderr)
-        return
+        return 0
     losses_of_prompt = losses(model.decoder, prompt_ids)
     report = {
         "prompt_ids": answer.prompt_ids,
@@ -92,7 +83,8 @@ def _generate(args):
         "mean_nll": float(losses_of_prompt.mean()) if losses_of_prompt.size else None,
         "timing": {"prefill_s": answer.prefill_s, "decode_s": answer.decode_s},
     }
-    print(json.dumps(report, indent=1))
+    print(json.dumps(report))
+    return 0
 
 
 def _summary(answer):

@@ -89,7 +89,9 @@ def _models_table(models) -> Table:
          format_si(each["kv_bytes_per_token"], "B"), each["max_positions"])
         for each in map(_model, models)
     ]  # fmt: skip
-    return Table({"model": "", "parameters": "", "active": "", "KV a token": "", "context": ",d"}, rows)
+    return Table(
+        {"model": "", "parameters": "", "active": "", "KV a token": "", "context": ",d"}, rows
+    )
 
 
 def _explain_model(model: Architecture) -> list[str]:

@@ -24,13 +24,20 @@ BASE = dict(
     vocab_size=101, hidden_size=48, intermediate_size=76, num_hidden_layers=5, num_attention_heads=6,
     num_key_value_heads=2, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
 )  # fmt: skip
-GPT = dict(vocab_size=101, n_embd=48, n_layer=3, n_head=6, n_positions=64, bos_token_id=1, eos_token_id=2)
+GPT = dict(
+    vocab_size=101, n_embd=48, n_layer=3, n_head=6, n_positions=64, bos_token_id=1, eos_token_id=2
+)
 OPT = dict(
     vocab_size=101, hidden_size=48, ffn_dim=76, num_hidden_layers=3, num_attention_heads=6,
     max_position_embeddings=64, pad_token_id=1, bos_token_id=2, eos_token_id=2,
 )  # fmt: skip
 FALCON = dict(
-    vocab_size=101, hidden_size=48, num_hidden_layers=3, num_attention_heads=6, bos_token_id=1, eos_token_id=2
+    vocab_size=101,
+    hidden_size=48,
+    num_hidden_layers=3,
+    num_attention_heads=6,
+    bos_token_id=1,
+    eos_token_id=2,
 )
 MOE = dict(BASE, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=20)
 GPT_OSS = dict(BASE, head_dim=10, num_local_experts=6, num_experts_per_tok=2, sliding_window=9)
@@ -43,10 +50,14 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 
 SMALL = {
     "llama, biases": dict(BASE, model_type="llama", attention_bias=True, mlp_bias=True),
-    "llama, head_dim and tied": dict(BASE, model_type="llama", head_dim=12, tie_word_embeddings=True),
+    "llama, head_dim and tied": dict(
+        BASE, model_type="llama", head_dim=12, tie_word_embeddings=True
+    ),
     "llama, null KV heads": dict(BASE, model_type="llama", num_key_value_heads=None),
     "mistral, default window": dict(BASE, model_type="mistral"),
-    "mistral, window and head_dim": dict(BASE, model_type="mistral", sliding_window=12, head_dim=10),
+    "mistral, window and head_dim": dict(
+        BASE, model_type="mistral", sliding_window=12, head_dim=10
+    ),
     "mistral, no window": dict(BASE, model_type="mistral", sliding_window=None),
     "mixtral": dict(BASE, model_type="mixtral", num_local_experts=6, num_experts_per_tok=3),
     "mixtral, window": dict(
@@ -60,19 +71,30 @@ SMALL = {
         BASE, model_type="qwen2", use_sliding_window=False, sliding_window=11, max_window_layers=2
     ),
     "qwen2, layer types": dict(
-        BASE, model_type="qwen2", use_sliding_window=True, sliding_window=11,
+        BASE,
+        model_type="qwen2",
+        use_sliding_window=True,
+        sliding_window=11,
         layer_types=[FULL, SLIDING, SLIDING, FULL, FULL],
     ),
     "qwen3, default head_dim": dict(BASE, model_type="qwen3"),
     "qwen3, biases, tied, window": dict(
-        BASE, model_type="qwen3", head_dim=14, attention_bias=True, tie_word_embeddings=True,
-        use_sliding_window=True, sliding_window=7, max_window_layers=4,
+        BASE,
+        model_type="qwen3",
+        head_dim=14,
+        attention_bias=True,
+        tie_word_embeddings=True,
+        use_sliding_window=True,
+        sliding_window=7,
+        max_window_layers=4,
     ),
     "qwen3_moe": dict(MOE, model_type="qwen3_moe"),
     "qwen3_moe, dense layers between": dict(
         MOE, model_type="qwen3_moe", mlp_only_layers=[1], decoder_sparse_step=2, head_dim=10
     ),
-    "qwen3_moe, window": dict(MOE, model_type="qwen3_moe", use_sliding_window=True, sliding_window=9),
+    "qwen3_moe, window": dict(
+        MOE, model_type="qwen3_moe", use_sliding_window=True, sliding_window=9
+    ),
     "qwen2_moe": dict(
         MOE, model_type="qwen2_moe", shared_expert_intermediate_size=28, num_key_value_heads=6
     ),
@@ -86,7 +108,11 @@ SMALL = {
         BASE, model_type="gemma3_text", head_dim=10, sliding_window=9, num_hidden_layers=7
     ),
     "gemma3_text, layer types": dict(
-        BASE, model_type="gemma3_text", head_dim=10, sliding_window=9, layer_types=[FULL] * 2 + [SLIDING] * 3
+        BASE,
+        model_type="gemma3_text",
+        head_dim=10,
+        sliding_window=9,
+        layer_types=[FULL] * 2 + [SLIDING] * 3,
     ),
     "phi3": dict(BASE, model_type="phi3"),
     "phi3, window": dict(BASE, model_type="phi3", sliding_window=12),
@@ -97,10 +123,17 @@ SMALL = {
     "falcon, all KV heads, biases": dict(
         FALCON, model_type="falcon", multi_query=False, parallel_attn=False, bias=True
     ),
-    "falcon, grouped": dict(FALCON, model_type="falcon", new_decoder_architecture=True, num_kv_heads=2),
+    "falcon, grouped": dict(
+        FALCON, model_type="falcon", new_decoder_architecture=True, num_kv_heads=2
+    ),
     "falcon, grouped, one norm, untied": dict(
-        FALCON, model_type="falcon", new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1,
-        tie_word_embeddings=False, ffn_hidden_size=100,
+        FALCON,
+        model_type="falcon",
+        new_decoder_architecture=True,
+        num_kv_heads=2,
+        num_ln_in_parallel_attn=1,
+        tie_word_embeddings=False,
+        ffn_hidden_size=100,
     ),
     "falcon, alibi": dict(FALCON, model_type="falcon", alibi=True),
     "opt": dict(OPT, model_type="opt"),
@@ -121,12 +154,20 @@ SMALL = {
     "deepseek_v2, query not compressed": dict(
         DEEPSEEK, model_type="deepseek_v2", first_k_dense_replace=1, q_lora_rank=None
     ),
-    "deepseek_v2, biases": dict(DEEPSEEK, model_type="deepseek_v2", attention_bias=True, mlp_bias=True),
+    "deepseek_v2, biases": dict(
+        DEEPSEEK, model_type="deepseek_v2", attention_bias=True, mlp_bias=True
+    ),
     "deepseek_v3": dict(DEEPSEEK, model_type="deepseek_v3", first_k_dense_replace=2),
     "deepseek_v3, query not compressed, biases": dict(
-        DEEPSEEK, model_type="deepseek_v3", first_k_dense_replace=2, q_lora_rank=None, attention_bias=True
+        DEEPSEEK,
+        model_type="deepseek_v3",
+        first_k_dense_replace=2,
+        q_lora_rank=None,
+        attention_bias=True,
     ),
-    "deepseek_v3, all layers dense": dict(DEEPSEEK, model_type="deepseek_v3", first_k_dense_replace=5),
+    "deepseek_v3, all layers dense": dict(
+        DEEPSEEK, model_type="deepseek_v3", first_k_dense_replace=5
+    ),
 }
 
 GEMMA_3_4B = dict(
@@ -179,7 +220,9 @@ def parameters(model):
         "total": sum(count for _, count in unique),
         "embedding": model.get_input_embeddings().weight.numel(),
         "lm_head": model.get_output_embeddings().weight.numel(),
-        "routed": sum(count for name, count in unique if ".experts." in name and "shared" not in name),
+        "routed": sum(
+            count for name, count in unique if ".experts." in name and "shared" not in name
+        ),
     }
 
 
@@ -207,7 +250,10 @@ def small(config):
         with torch.no_grad():
             model(tokens(length), past_key_values=cache, use_cache=True)
         cache_elements[length] = sum(
-            part.numel() for layer in cache.layers for part in (layer.keys, layer.values) if part is not None
+            part.numel()
+            for layer in cache.layers
+            for part in (layer.keys, layer.values)
+            if part is not None
         )
         decode[length], _ = flops(model, tokens(1), past_key_values=cache, use_cache=True)
     return {

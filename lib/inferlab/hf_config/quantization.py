@@ -1,0 +1,72 @@
+"""The dtype of the weights that a `quantization_config` describes."""
+
+from __future__ import annotations
+
+from inferlab.hf_config.keys import short
+from inferlab.quantities import InputError
+
+_BY_METHOD = {
+    "fp8": "fp8",
+    "fbgemm_fp8": "fp8",
+    "finegrained_fp8": "fp8",
+    "mxfp4": "mxfp4",
+    "nvfp4": "nvfp4",
+}
+_BY_BITS = {4: "int4", 8: "int8"}
+_MODELOPT = {
+    "FP8": "fp8",
+    "NVFP4": "nvfp4",
+    "W4A16_AWQ": "int4",
+    "W4A8_AWQ": "int4",
+    "INT8_SQ": "int8",
+}
+
+
+def weight_dtype(quantization, where: str) -> str:
+    """The dtype of the weights that a `quantization_config` describes."""
+    if not isinstance(quantization, dict):
+        raise InputError(
+            f"{where}: quantization_config is {short(quantization)}: expected a JSON object"
+        )
+    method = quantization.get("quant_method")
+    if method is None and quantization.get("bits") is not None:
+        method = "gptq"
+    if isinstance(method, str) and method in _BY_METHOD:
+        return _BY_METHOD[method]
+    if method == "modelopt":
+        return _known(_MODELOPT, quantization.get("quant_algo"), "quant_algo", where)
+    if method in ("awq", "gptq", "auto-round", "hqq"):
+        bits = quantization.get("bits", quantization.get("w_bit", quantization.get("nbits")))
+        return _known(_BY_BITS, bits, "bits", where)
+    if method == "bitsandbytes":
+        return "int4" if quantization.get("load_in_4bit") else "int8"
+    if method == "compressed-tensors":
+        return _compressed_tensors(quantization, where)
+    raise InputError(
+        f"{where}: quantization_config.quant_method is {short(method)}: expected one of"
+        f" {', '.join(_BY_METHOD)}, modelopt, awq, gptq, bitsandbytes, compressed-tensors; take the key"
+        " out and give --weights"
+    )
+
+
+def _compressed_tensors(quantization: dict, where: str) -> str:
+    groups = quantization.get("config_groups")
+    groups = list(groups.values()) if isinstance(groups, dict) else []
+    weights = groups[0].get("weights") if groups and isinstance(groups[0], dict) else None
+    if not isinstance(weights, dict):
+        raise InputError(
+            f"{where}: quantization_config.config_groups has no weights: they are needed"
+        )
+    if weights.get("type") == "float":
+        small = "mxfp4" if weights.get("group_size") == 32 else "nvfp4"
+        return _known({4: small, 8: "fp8"}, weights.get("num_bits"), "num_bits", where)
+    return _known(_BY_BITS, weights.get("num_bits"), "num_bits", where)
+
+
+def _known(table: dict, value, key: str, where: str) -> str:
+    if isinstance(value, (str, int)) and value in table:
+        return table[value]
+    raise InputError(
+        f"{where}: quantization_config.{key} is {short(value)}: expected one of"
+        f" {', '.join(map(str, table))}"
+    )
