@@ -40,3 +40,22 @@ def expected_tokens(accepted, guesses):
     it were right; the check itself adds one token. 1 + a + a^2 + ... + a^g (Leviathan et al., 2023).
     """
     return 1 + sum(accepted**i for i in range(1, guesses + 1))
+
+
+def time_per_token_together(step_s, prefill_s, batch, output_tokens):
+    """Seconds per output token when prompts and decodes share a GPU, in a steady stream (chapter 12).
+
+    Every sequence stays for `output_tokens` steps, so batch / output_tokens prompts arrive for each
+    step, and every sequence waits for their prefills.
+    """
+    return step_s + ratio(batch, output_tokens) * prefill_s
+
+
+def time_per_token_apart(step_s, transfer_s, output_tokens):
+    """Seconds per output token when another GPU prefills and the cache is sent once (chapter 12)."""
+    return step_s + ratio(transfer_s, output_tokens)
+
+
+def prefill_gpus_per_decode_gpu(step_s, prefill_s, batch, output_tokens):
+    """Prefill GPUs that keep one decode GPU supplied: prefill seconds for each second of steps."""
+    return ratio(ratio(batch, output_tokens) * prefill_s, step_s)

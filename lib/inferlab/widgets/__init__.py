@@ -16,6 +16,10 @@ _WIDGETS = {
     "KVGrowth": "kv_growth",
     "BatchIntensity": "batch_intensity",
     "TwoBills": "two_bills",
+    "EngineSteps": "engine_steps",
+    "AgentPrefill": "agent_prefill",
+    "TurnTTFT": "turn_ttft",
+    "SplitPhases": "split_phases",
 }
 """Class name -> module. A new widget adds its line here, and nothing else."""
 
