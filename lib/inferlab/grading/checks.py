@@ -59,7 +59,10 @@ class Question:
     def grading_spec(self) -> dict:
         """What the batch grader reads: the public points or arguments, then the hidden ones."""
         place = {"function": "probes", "expression": "at"}.get(self.spec["kind"])
-        return self.spec | {place: self.spec[place] + self.hidden} if place else self.spec
+        if place is None:
+            return self.spec
+        public = self.spec[place]
+        return self.spec | {place: public + self.hidden, "public": len(public)}
 
     def values(self, answer) -> list:
         """The plain values of an answer to the public part. A plot is drawn first."""

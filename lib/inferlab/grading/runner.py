@@ -184,7 +184,9 @@ def _send(report: int, message: dict) -> None:
     try:
         text = json.dumps(message)
     except (TypeError, ValueError):
-        text = json.dumps({key: message[key] for key in ("begin", "end") if key in message} | {"outputs": []})
+        text = json.dumps(
+            {key: message[key] for key in ("begin", "end") if key in message} | {"outputs": []}
+        )
     data = text.encode() + b"\n"
     while data:
         data = data[os.write(report, data) :]

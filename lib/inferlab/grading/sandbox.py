@@ -182,9 +182,10 @@ class Sandbox:
         To be called by a single-threaded fork that runs nothing else after it.
         """
         wanted = set(_NEW_NAMESPACES) - (set() if os.getuid() else {"user"})
-        if os.stat("/proc/self/ns/cgroup").st_ino == os.stat(
-            f"/proc/{self.sleeper}/ns/cgroup"
-        ).st_ino:
+        if (
+            os.stat("/proc/self/ns/cgroup").st_ino
+            == os.stat(f"/proc/{self.sleeper}/ns/cgroup").st_ino
+        ):
             wanted.discard("cgroup")
         flags = sum(_NEW_NAMESPACES[name] for name in wanted)
         handle = os.pidfd_open(self.sleeper)
@@ -205,8 +206,14 @@ def give_up_privileges(limits: Limits, keep: int) -> None:
     os.umask(0o077)
     os.environ.clear()
     os.environ.update(
-        HOME=HOME, TMPDIR="/tmp", PATH="/usr/bin:/bin", LANG="C.UTF-8", MPLCONFIGDIR="/tmp/matplotlib",
-        IPYTHONDIR="/tmp/ipython", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1",
+        HOME=HOME,
+        TMPDIR="/tmp",
+        PATH="/usr/bin:/bin",
+        LANG="C.UTF-8",
+        MPLCONFIGDIR="/tmp/matplotlib",
+        IPYTHONDIR="/tmp/ipython",
+        OPENBLAS_NUM_THREADS="1",
+        OMP_NUM_THREADS="1",
     )
     # The sleeper and the first process of the sandbox belong to the same user: no process here may be
     # traced by another.

@@ -1,0 +1,67 @@
+"""Run a normalised submission where learners' code may run, and bring back plain values.
+
+`execute` takes and gives text (JSON), needs nothing but this package, and so runs as well in this
+process as on any worker of a Dask cluster.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import threading
+
+from inferlab.feedback.exercise import RECEIPT
+from inferlab.grading.checks import AnswerKey
+from inferlab.grading.normalise import Normalised
+from inferlab.grading.sandbox import Limits
+from inferlab.grading.warm import Kernel
+
+_kernels = threading.local()
+
+
+def job(submission: Normalised, key: AnswerKey, limits: Limits, *, safe: bool = True) -> str:
+    """Everything that running a submission needs. Holds no answer."""
+    return json.dumps(
+        {
+            "cells": [
+                {"source": cell.source, "question": cell.question if cell.role == "check" else None}
+                for cell in submission.code
+            ],
+            "reading": key.reading_list(),
+            "limits": limits.as_dict(),
+            "safe": safe,
+        }
+    )
+
+
+def execute(job_text: str) -> str:
+    """Run a job in this process's warm kernel, started at its first use; the result as JSON text.
+
+    Raises InputError where no sandbox can start. A kernel that was lost is replaced once.
+    """
+    task = json.loads(job_text)
+    for attempt in (1, 2):
+        if not hasattr(_kernels, "kernel"):
+            _kernels.kernel = Kernel()
+            atexit.register(_kernels.kernel.close)
+        try:
+            return json.dumps(_kernels.kernel.run(task))
+        except RuntimeError:
+            del _kernels.kernel
+            if attempt == 2:
+                raise
+    raise AssertionError("unreachable")
+
+
+def receipts(result: dict, submission: Normalised) -> dict[str, dict]:
+    """What each question's own check cell emitted, by question; the last of several."""
+    found = {}
+    for place, cell in enumerate(submission.code):
+        if cell.role != "check":
+            continue
+        for output in result["outputs"].get(str(place), ()):
+            data = output.get("data") if isinstance(output, dict) else None
+            receipt = data.get(RECEIPT) if isinstance(data, dict) else None
+            if isinstance(receipt, dict) and receipt.get("question") == cell.question:
+                found[cell.question] = receipt
+    return found

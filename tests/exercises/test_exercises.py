@@ -1,0 +1,210 @@
+"""Every exercise: full marks for the reference, none for nothing, its own hint for each mistake."""
+
+import json
+
+import nbformat
+import pytest
+
+from inferlab.feedback import Exercise
+from inferlab.feedback.exercise import NotYet
+from inferlab.feedback.values import read
+from inferlab.grading import execute, normalise, release
+from inferlab.grading.release import BEGIN, END
+from inferlab.grading.sandbox import Limits
+
+
+def graded(source, notebook):
+    """Points by question after a run in the sandbox, as the batch grader gives them."""
+    raw = nbformat.writes(notebook).encode()
+    submission = normalise.normalise(source, normalise.read_notebook(raw))
+    assert submission.notes == []
+    result = json.loads(execute.execute(execute.job(submission, source.key, Limits())))
+    assert result["stopped"] == {}
+    emitted = execute.receipts(result, submission)
+    return {q.id: source.key.judge(q.id, emitted.get(q.id)) for q in source.key.automatic}
+
+
+def answer_of(question, answer):
+    return answer() if question.spec["kind"] == "plot" else answer
+
+
+@pytest.mark.needs("bubblewrap")
+def test_the_reference_earns_full_marks(sources, exercise):
+    source = sources[exercise]
+    points = {id: verdict.points for id, verdict in graded(source, source.reference).items()}
+    assert points == {question.id: question.points for question in source.key.automatic}
+
+
+@pytest.mark.needs("bubblewrap")
+def test_the_untouched_notebook_earns_nothing(sources, exercise):
+    source = sources[exercise]
+    verdicts = graded(source, source.released)
+    assert all(verdict.points == 0 for verdict in verdicts.values())
+    # None of them is taken for a wrong answer either.
+    assert {v.status for v in verdicts.values()} <= {"unanswered", "invalid"}
+
+
+def test_right_answers_pass_alone(keys, key_name, capsys):
+    check = Exercise(key_name).check
+    for question in keys[key_name].automatic:
+        check(question.id, answer_of(question, question.answer))
+        assert f"✓ {question.id}: right." in capsys.readouterr().out
+
+
+def test_each_named_mistake_gets_its_own_hint_and_no_other(keys, key_name, capsys):
+    key = keys[key_name]
+    check = Exercise(key_name).check
+    for question in key.automatic:
+        hints = {wrong.hint for wrong in question.wrong} | {question.hint}
+        for wrong in question.wrong:
+            try:
+                check(question.id, answer_of(question, wrong.answer))
+                told = capsys.readouterr().out  # a chapter prints
+            except NotYet as sentence:
+                told = str(sentence)
+            assert told.startswith("✗ ") and wrong.hint in told, (question.id, wrong.name)
+            assert not [h for h in hints - {wrong.hint} if h in told], (question.id, wrong.name)
+            # The batch grader says the same, by the same mistake's name.
+            values = read(question.grading_spec, answer_of(question, wrong.answer))
+            receipt = json.loads(json.dumps({"question": question.id, "values": values}))
+            verdict = key.judge(question.id, receipt)
+            assert (verdict.points, verdict.mistake, verdict.sentence) == (
+                0,
+                wrong.name,
+                wrong.hint,
+            )
+
+
+def test_the_committed_files_are_what_the_sources_make(folder):
+    stale = [
+        path.name
+        for path, text in release.release(folder).items()
+        if not path.is_file() or path.read_text("utf-8") != text
+    ]
+    assert stale == [], "run python -m inferlab.grading.release"
+
+
+def test_nothing_is_released_that_has_no_source(folder, keys):
+    made = set(release.release(folder))
+    seals = next(path.parent for path in made if path.suffix == ".json")
+    there = {*(folder / "released").glob("*.ipynb"), *seals.glob("*.json")}
+    assert there == made
+
+
+def test_an_exercise_asks_enough(sources, exercise):
+    key = sources[exercise].key
+    assert 8 <= len(key.questions) <= 12
+    assert sum(question.by_person for question in key.questions) >= 1
+    kinds = {question.spec["kind"] for question in key.questions}
+    assert {"number", "function", "essay"} <= kinds
+
+
+# --- leaks -----------------------------------------------------------------------------------
+
+
+def secret_texts(source):
+    """Lines of the solutions, feedback on mistakes, and rubric: what no released file may hold."""
+    shown = "\n".join(cell.source for cell in source.released.cells)
+    inside, lines = False, []
+    for cell in source.notebook.cells:
+        for line in cell.source.split("\n"):
+            if line.strip() in (BEGIN, END):
+                inside = line.strip() == BEGIN
+            elif inside and len(line.strip()) > 12 and line.strip() not in shown:
+                lines.append(line.strip())
+    return lines + key_texts(source.key)
+
+
+def key_texts(key):
+    hints = [wrong.hint for question in key.automatic for wrong in question.wrong]
+    rubric = [text for question in key.questions for _, text in question.rubric]
+    return hints + rubric
+
+
+def spellings(text):
+    """A text as it stands in a notebook or a page."""
+    return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+
+
+def test_no_released_file_shows_a_solution_or_a_mistakes_feedback(folder, sources, keys):
+    texts = [text for source in sources.values() for text in secret_texts(source)]
+    texts += [text for name in keys.keys() - sources.keys() for text in key_texts(keys[name])]
+    assert len(texts) > 20
+    for path, released in release.release(folder).items():
+        found = [text for text in texts if any(s in released for s in spellings(text))]
+        assert found == [], path.name
+        assert "BEGIN SOLUTION" not in released, path.name
+
+
+def test_no_sealed_file_shows_the_value_of_an_answer(keys, key_name, folder):
+    key = keys[key_name]
+    sealed = key.sealed()
+    for question, released in zip(key.automatic, sealed["questions"], strict=True):
+        public = json.dumps({name: released[name] for name in released if name != "right"})
+        values = question.values(question.answer)
+        if question.spec["kind"] in ("number", "plot"):
+            shown = [
+                v for v in values if isinstance(v, float) and abs(v) > 10 and repr(v) in public
+            ]
+            assert shown == [], question.id
+        for probe in question.hidden:
+            assert json.dumps(probe) not in public, question.id
+
+
+def test_the_built_site_and_its_downloads_show_no_secret(site, sources, keys):
+    texts = {text for source in sources.values() for text in secret_texts(source)}
+    texts |= {text for name in keys for text in key_texts(keys[name])}
+    pages = [p for p in site.rglob("*") if p.suffix in (".html", ".ipynb", ".js", ".json", ".txt")]
+    assert len(pages) > 10
+    leaks = [
+        (page.name, text)
+        for page in pages
+        for content in [page.read_text("utf-8", errors="replace")]
+        for text in texts
+        if any(s in content for s in spellings(text))
+    ]
+    assert leaks == []
+
+
+# --- refusals --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"x = ...\n{BEGIN}\nx = 1", "never closed"),
+        (f"x = 1\n{END}", "where ### BEGIN SOLUTION is expected"),
+        (f"{BEGIN}\nx = 1\n{BEGIN}\nx = 2\n{END}", "where ### END SOLUTION is expected"),
+        (f"x = 1  {BEGIN}\nx = 2\n{END}", "is no marker"),
+        ("# BEGIN SOLUTION\nx = 1\n# END SOLUTION", "is no marker"),
+    ],
+)
+def test_malformed_solution_regions_are_refused(text, reason):
+    with pytest.raises(release.InputError, match=reason):
+        release.without_solutions(text, "here")
+
+
+def test_a_solution_region_leaves_a_stub_only_where_python_needs_one():
+    function = f"def f(x):\n    {BEGIN}\n    return x\n    {END}"
+    assert release.without_solutions(function, "here") == "def f(x):\n    ..."
+    assert release.without_solutions(f"x = ...\n{BEGIN}\nx = 1\n{END}", "here") == "x = ..."
+
+
+@pytest.mark.parametrize("change", ["no answer", "no check", "two checks", "unknown", "foreign id"])
+def test_a_notebook_that_does_not_fit_its_checks_is_refused(sources, change):
+    source = sources["3-roofline"]
+    notebook = nbformat.from_dict(json.loads(json.dumps(source.notebook)))
+    cells = notebook.cells
+    answer = next(i for i, cell in enumerate(cells) if cell.id == "ridge")
+    if change == "no answer":
+        del cells[answer]
+    elif change == "no check":
+        del cells[answer + 1]
+    elif change == "two checks":
+        cells.append(cells[answer + 1])
+    elif change == "unknown":
+        cells[answer + 1]["source"] = 'check("rigde", ridge)'
+    else:
+        cells[answer]["id"] = "not-a-question"
+    with pytest.raises(release.InputError):
+        _ = release.Source("3-roofline", source.key, notebook).released
