@@ -78,11 +78,11 @@ def parse_printed(text, unit):
     match = PRINTED.match(text)
     if not match:
         raise ValueError(f"{text!r} does not begin with a number")
-    printed_unit = text[match.end() :].strip()
+    printed_unit = re.sub(r"bytes?$", "B", text[match.end() :].strip())
     scale = 10.0 ** int(match["power"] or 0)
     if printed_unit == "%" and unit == "1":
         scale /= 100
-    elif unit != "1" or printed_unit:
+    elif printed_unit:
         prefixes = [p for p in PREFIXES if p + unit == printed_unit]
         if not prefixes:
             raise ValueError(f"{text!r} is not in {unit} or a multiple of it")
@@ -91,20 +91,22 @@ def parse_printed(text, unit):
     return value, 0.5 * 10.0 ** -len(match["decimals"] or "") * scale
 
 
-def load_independent(file=FILE):
-    """Return a lookup from id to Row; it raises KeyError for an id that is not in the file."""
+def load_rows(file=FILE):
+    """Return all rows of the file, in its order."""
     with open(file, encoding="utf-8", newline="") as lines:
-        rows = [
-            Row(
-                **{
-                    **{name: (text or "").strip() for name, text in row.items()},
-                    "value": float(row["value"]),
-                    "tolerance": float(row["tolerance"]),
-                }
-            )
+        texts = [
+            {key: (text or "").strip() for key, text in row.items()}
             for row in csv.DictReader(lines)
         ]
-    table = {row.id: row for row in rows}
-    if len(table) != len(rows):
+    rows = [
+        Row(**{**row, "value": float(row["value"]), "tolerance": float(row["tolerance"])})
+        for row in texts
+    ]
+    if len({row.id for row in rows}) != len(rows):
         raise ValueError(f"{file} has an id twice")
-    return table.__getitem__
+    return rows
+
+
+def load_independent(file=FILE):
+    """Return a lookup from id to Row; it raises KeyError for an id that is not in the file."""
+    return {row.id: row for row in load_rows(file)}.__getitem__
