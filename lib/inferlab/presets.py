@@ -37,6 +37,7 @@ def find(name: str, known: dict, kind: str):
     if _plain(name) in spelled:
         return known[spelled[_plain(name)]]
     near = [key for key in spelled if _plain(name) and key.startswith(_plain(name))]
+    near.sort(key=len)
     near += difflib.get_close_matches(_plain(name), spelled, n=3, cutoff=0.5)
     hint = " or ".join(dict.fromkeys(spelled[key] for key in near[:4]))
     hint = f"did you mean {hint}?" if hint else f"see `inferlab list {kind}s`"
