@@ -1,7 +1,9 @@
 """Make the one script of d3 modules that the widgets draw with, from its sources.
 
-    python tools/bundle.py           fetch the pinned packages, rewrite lib/inferlab/widgets/static/d3.js
-    python tools/bundle.py --check   the same, but compare with the committed file and say if it differs
+    python tools/bundle.py           fetch the pinned packages, rewrite the script
+    python tools/bundle.py --check   make it again, and say if the committed one differs
+
+The script is lib/inferlab/widgets/static/d3.js.
 
 Sources: tools/bundle/d3.js (what is used), package.json (versions) and package-lock.json (hashes of
 every package). esbuild takes the used parts out of them. Needs npm and the npm registry; the result

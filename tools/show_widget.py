@@ -44,7 +44,7 @@ def page(widgets, theme="light", scripts=True):
         f"<style>:root{{{colours}}}body{{margin:16px;font-family:sans-serif;"
         "background:var(--pst-color-background);color:var(--pst-color-text-base)}"
         f"main{{max-width:760px;margin:auto}}</style>{sources if scripts else ''}</head>"
-        f'<body><main><h1 hidden>Widgets</h1>{views}</main>'
+        f"<body><main><h1 hidden>Widgets</h1>{views}</main>"
         f'<script type="{kind}state+json">{content}</script></body></html>'
     )
 

@@ -35,7 +35,7 @@ WIDTH = 7.2  # inches: the text column of the book
 
 @dataclass(frozen=True)
 class Role:
-    """How one quantity looks: lines and words on light and on dark ground, areas, dash in points."""
+    """How one quantity looks: lines and words on light and dark ground, areas, dash in points."""
 
     light: str
     dark: str
@@ -59,7 +59,7 @@ ROLES = {
 
 
 def colour(role: str, *, fill: bool = False) -> str:
-    """The colour of a quantity on white, as ``#rrggbb``: of lines and words, or of areas (`fill`)."""
+    """The colour of a quantity on white, ``#rrggbb``: of lines and words, or of areas (`fill`)."""
     look = _role(role)
     return look.fill if fill else look.light
 
@@ -137,13 +137,11 @@ def figure(rows: int = 1, columns: int = 1, *, height: float = 4.0, width: float
     style()
     import matplotlib.pyplot as plt
 
-    return plt.subplots(
-        rows, columns, figsize=(width, height), layout="constrained", **kwargs
-    )
+    return plt.subplots(rows, columns, figsize=(width, height), layout="constrained", **kwargs)
 
 
 def si_axis(ax: Axes, which: str, unit: str = "", *, log: bool = False, label: str = "") -> None:
-    """Give axis `which` ("x" or "y") SI ticks (1k, 10M, ...), a label with its unit, and log spacing.
+    """Give axis `which` ("x" or "y") SI ticks (1k, 10M, ...), a label with its unit, log spacing.
 
     Call it before `line`, so that labels find their place.
     """
@@ -197,7 +195,15 @@ def si_tick(value: float) -> str:
 
 
 def line(
-    ax: Axes, x, y, role: str, label: str = "", *, at: float | None = None, above: bool = True, **kwargs
+    ax: Axes,
+    x,
+    y,
+    role: str,
+    label: str = "",
+    *,
+    at: float | None = None,
+    above: bool = True,
+    **kwargs,
 ):
     """Draw a curve in the colour and dash of `role`, with its name written on it.
 
@@ -216,16 +222,26 @@ def line(
         else:
             i = min(range(len(xs)), key=lambda i: abs(xs[i] - at))
             rise = float(ys[min(i + 1, len(ys) - 1)]) - float(ys[max(i - 1, 0)])
-            side = 0 if rise == 0 else 1 if (rise > 0) != above else -1  # off a slope, not across it
-            text(ax, xs[i], ys[i], label, role, dx=5 * side, dy=5 if above else -5,
-                 ha={0: "center", 1: "left", -1: "right"}[side], va="bottom" if above else "top")  # fmt: skip
+            # Off a slope, not across it.
+            side = 0 if rise == 0 else 1 if (rise > 0) != above else -1
+            ha = {0: "center", 1: "left", -1: "right"}[side]
+            dy, va = (5, "bottom") if above else (-5, "top")
+            text(ax, xs[i], ys[i], label, role, dx=5 * side, dy=dy, ha=ha, va=va)
     return drawn
 
 
 def text(
-    ax: Axes, x: float, y: float, words: str, role: str = "total", *, dx: float = 0, dy: float = 0, **kwargs
+    ax: Axes,
+    x: float,
+    y: float,
+    words: str,
+    role: str = "total",
+    *,
+    dx: float = 0,
+    dy: float = 0,
+    **kwargs,
 ):
-    """Write `words` in the colour of `role` at a data point, moved by (dx, dy) points, on a white halo."""
+    """Write `words` at a data point, moved by (dx, dy) points, in the colour of `role`."""
     import matplotlib.patheffects as effects
 
     halo = [effects.withStroke(linewidth=3, foreground="white")]
@@ -236,7 +252,15 @@ def text(
 
 
 def point(
-    ax: Axes, x: float, y: float, role: str = "total", label: str = "", *, dx: float = 7, dy: float = 7, **kwargs
+    ax: Axes,
+    x: float,
+    y: float,
+    role: str = "total",
+    label: str = "",
+    *,
+    dx: float = 7,
+    dy: float = 7,
+    **kwargs,
 ):
     """Mark one point, ringed in white, with its name beside it."""
     (drawn,) = ax.plot(
@@ -248,7 +272,9 @@ def point(
     return drawn
 
 
-def rule(ax: Axes, *, x: float | None = None, y: float | None = None, text: str = "", role: str = "muted") -> None:
+def rule(
+    ax: Axes, *, x: float | None = None, y: float | None = None, text: str = "", role: str = "muted"
+) -> None:
     """A thin guide across the axes at one x or one y, named at its top or right end."""
     if (x is None) == (y is None):
         raise InputError("a rule stands at one x or at one y: give exactly one of the two")
@@ -256,12 +282,13 @@ def rule(ax: Axes, *, x: float | None = None, y: float | None = None, text: str 
     dash = (0, look.dash) if look.dash else "-"
     if x is not None:
         ax.axvline(x, color=look.light, linewidth=1, linestyle=dash, zorder=1)
-        ax.annotate(text, (x, 1), xycoords=("data", "axes fraction"), xytext=(4, -2),
-                    textcoords="offset points", ha="left", va="top", color=look.light, fontsize=9)  # fmt: skip
+        place = {"xy": (x, 1), "xycoords": ("data", "axes fraction"), "xytext": (4, -2)}
+        align = {"ha": "left", "va": "top"}
     else:
         ax.axhline(y, color=look.light, linewidth=1, linestyle=dash, zorder=1)
-        ax.annotate(text, (1, y), xycoords=("axes fraction", "data"), xytext=(-2, 3),
-                    textcoords="offset points", ha="right", va="bottom", color=look.light, fontsize=9)  # fmt: skip
+        place = {"xy": (1, y), "xycoords": ("axes fraction", "data"), "xytext": (-2, 3)}
+        align = {"ha": "right", "va": "bottom"}
+    ax.annotate(text, textcoords="offset points", color=look.light, fontsize=9, **place, **align)
 
 
 def bars(ax: Axes, names, values, roles, *, fmt="{:,.3g}") -> None:

@@ -2,8 +2,8 @@
 
 The widgets of the book compute with the very formulas that the chapters derive. What SymPy's own
 `jscode` prints is mostly right, silently wrong for some expressions (a `Sum`, a symbol called
-`x_{1}`), and inexact where `7*x/49` becomes `(1/7)*x`. So this printer prints a short list of things
-that it is sure of and refuses the rest.
+`x_{1}`), and inexact where `x/49` becomes `(1/49)*x`. So this printer prints a short list of
+things that it is sure of and refuses the rest.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ EXACT = 2**53
 """JavaScript's numbers are doubles: whole numbers are exact up to here, as floats are in Python."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-_RESERVED = frozenset(
-    "Infinity Math NaN arguments async await break case catch class const continue debugger default "
-    "delete do else enum eval export extends false finally for function if implements import in "
-    "instanceof interface let new null of package private protected public return static super switch "
-    "this throw true try typeof undefined var void while with yield".split()
+_RESERVED = re.compile(
+    "Infinity|Math|NaN|arguments|async|await|break|case|catch|class|const|continue|"
+    "debugger|default|delete|do|else|enum|eval|export|extends|false|finally|for|function|"
+    "if|implements|import|in|instanceof|interface|let|new|null|of|package|private|"
+    "protected|public|return|static|super|switch|this|throw|true|try|typeof|undefined|var|"
+    "void|while|with|yield"
 )
 
 
 def to_javascript(name: str, formula, args=None, *, named: bool = False) -> str:
     """The source of a JavaScript function `name` that computes `formula`.
 
-    `formula` is a SymPy expression or number, or a dict of them (the function then returns an object
-    with those keys). `args` are the symbols in the order of the function's parameters; by default the
-    formula's own, sorted by name. With ``named=True`` the function takes one object and picks its
-    parameters from it by name, so that a caller can pass more than the formula needs.
+    `formula` is a SymPy expression or number, or a dict of them (the function then returns an
+    object with those keys). `args` are the symbols in the order of the function's parameters; by
+    default the formula's own, sorted by name. With ``named=True`` the function takes one object and
+    picks its parameters from it by name, so that a caller can pass more than the formula needs.
 
     >>> from sympy import symbols
     >>> N, d = symbols("N d", positive=True)
@@ -39,8 +40,8 @@ def to_javascript(name: str, formula, args=None, *, named: bool = False) -> str:
 
     Printed are sums, products, powers, minimum and maximum, ceiling and floor, absolute value,
     exponential and logarithm, and Piecewise with a final True. Anything else raises InputError, and
-    so does a symbol that is no JavaScript identifier, a symbol missing from `args`, or a whole number
-    beyond 2**53, which JavaScript cannot hold.
+    so does a symbol that is no JavaScript identifier, a symbol missing from `args`, or a whole
+    number beyond 2**53, which JavaScript cannot hold.
     """
     import sympy
 
@@ -53,7 +54,9 @@ def to_javascript(name: str, formula, args=None, *, named: bool = False) -> str:
     for each in names:
         _check_identifier(each)
     if len(set(names)) < len(names):
-        raise InputError(f"{name} has two parameters of one name in ({', '.join(names)}): rename one")
+        raise InputError(
+            f"{name} has two parameters of one name in ({', '.join(names)}): rename one"
+        )
     if missing := sorted(str(symbol) for symbol in used - set(args)):
         raise InputError(
             f"{name} uses {', '.join(missing)}, which is not among its arguments "
@@ -85,9 +88,9 @@ def _exact(value):
 
 
 def _check_identifier(name: str) -> None:
-    if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+    if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or _RESERVED.fullmatch(name):
         raise InputError(
-            f"{name!r} cannot be a name in JavaScript: use letters, digits and _, and no reserved word"
+            f"{name!r} cannot be a name in JavaScript: use letters, digits and _, no reserved word"
         )
 
 

@@ -40,11 +40,25 @@ def test_words_and_lines_can_be_read_on_both_grounds(role):
 
 # Protanopia, deuteranopia and tritanopia at full strength: Machado, Oliveira and Fernandes (2009).
 DEFICIENCIES = {
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    "protan": (
+        [0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ),
+    "deutan": (
+        [0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ),
+    "tritan": (
+        [1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ),
 }  # fmt: skip
-SIDE_BY_SIDE = [("compute", "memory"), ("prefill", "decode"), ("weights", "kv"), ("compute", "weights")]
+SIDE_BY_SIDE = [
+    ("compute", "memory"),
+    ("prefill", "decode"),
+    ("weights", "kv"),
+    ("compute", "weights"),
+]
 
 
 @pytest.mark.parametrize("ground", ["light", "dark"])
@@ -117,7 +131,9 @@ def test_what_does_not_exist_is_refused():
 
 
 def test_the_palette_costs_no_matplotlib():
-    code = "import sys, inferlab.figures as f; f.colour('kv'); assert 'matplotlib' not in sys.modules"
+    code = (
+        "import sys, inferlab.figures as f; f.colour('kv'); assert 'matplotlib' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -69,5 +69,3 @@ def javascript(chromium):
     page.add_script_tag(content=shared_scripts())
     yield page.evaluate
     page.close()
-
-

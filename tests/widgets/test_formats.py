@@ -27,7 +27,9 @@ VALUES = [
 )
 def test_as_in_python(javascript, call, python):
     shown = javascript(f"values => values.map((x) => inferlab.format.{call})", VALUES)
-    wrong = [(x, ours, python(x)) for x, ours in zip(VALUES, shown, strict=True) if ours != python(x)]
+    wrong = [
+        (x, ours, python(x)) for x, ours in zip(VALUES, shown, strict=True) if ours != python(x)
+    ]
     assert wrong == []
 
 

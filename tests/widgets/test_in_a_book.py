@@ -39,7 +39,13 @@ def book_page(tmp_path_factory):
     del config["bibtex_bibfiles"], config["sphinx"]["config"]["bibtex_reference_style"]
     (source / "_config.yml").write_text(yaml.safe_dump(config), "utf-8")
     (source / "_toc.yml").write_text("format: jb-book\nroot: page\n", "utf-8")
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", source, "-W", "--keep-going"]
+    command = [
+        Path(sys.executable).with_name("jupyter-book"),
+        "build",
+        source,
+        "-W",
+        "--keep-going",
+    ]
     environment = {k: v for k, v in os.environ.items() if k != "INFERLAB_WIDGETS"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -64,7 +70,9 @@ def test_the_page_carries_what_widgets_share_once(book_page):
         assert len(re.findall(rf'src="[^"]*_static/{script}', html)) == 1
     assert "https://cdn" not in html and "unpkg" not in html
     state = re.search(r'widget-state\+json"[^>]*>(.*?)</script>', html, re.DOTALL)[1]
-    modules = [w["state"]["_esm"] for w in json.loads(state)["state"].values() if "_esm" in w["state"]]
+    modules = [
+        w["state"]["_esm"] for w in json.loads(state)["state"].values() if "_esm" in w["state"]
+    ]
     assert len(modules) == 3
     assert len(set(modules)) == 2
     assert max(map(len, modules)) < 8000
@@ -78,7 +86,10 @@ def test_a_key_gives_the_number_that_python_gives(book_page, chromium):
     page.wait_for_selector("html[data-widgets=ready]")
     first, second, third = page.locator(".il").all()
     for widget, python in ((first, PrefillFlops()), (second, PrefillFlops(N=1500))):
-        assert format_si(python.compute("total"), "FLOP") in widget.locator(".il-sentence").inner_text()
+        assert (
+            format_si(python.compute("total"), "FLOP")
+            in widget.locator(".il-sentence").inner_text()
+        )
         slider = widget.locator("input[type=range]").first
         slider.focus()
         page.keyboard.press("PageUp")

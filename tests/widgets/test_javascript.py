@@ -71,11 +71,13 @@ def test_agrees_with_python_at_random_values(javascript, formula):
 
 @pytest.mark.needs("chromium")
 def test_whole_results_of_whole_numbers_stay_whole(javascript):
-    source = to_javascript("tiles", {"exact": n / 49, "floor": floor(n / 49), "up": ceil(n / 49)}, [n])
+    source = to_javascript(
+        "tiles", {"exact": n / 49, "floor": floor(n / 49), "up": ceil(n / 49)}, [n]
+    )
     results = javascript(f"() => {{ {source}; return [49, 98, 343, 49e9].map(tiles); }}", None)
-    assert results == [
-        {"exact": k, "floor": k, "up": k} for k in (1, 2, 7, 10**9)
-    ], "7/49 rounds, and ceil would show it"
+    assert results == [{"exact": k, "floor": k, "up": k} for k in (1, 2, 7, 10**9)], (
+        "7/49 rounds, and ceil would show it"
+    )
 
 
 @pytest.mark.needs("chromium")

@@ -82,14 +82,14 @@ def test_formulas_agree_with_python_at_random_settings(widget, javascript):
 
 def test_views_say_something_at_random_settings(widget, javascript):
     scenes = javascript(
-        f"""async ([controls, settings, data, module]) => {{
-            const url = URL.createObjectURL(new Blob([module], {{ type: "text/javascript" }}));
-            const {{ default: made }} = await import(url);
-            return settings.map((values) => {{
+        """async ([controls, settings, data, module]) => {
+            const url = URL.createObjectURL(new Blob([module], { type: "text/javascript" }));
+            const { default: made } = await import(url);
+            return settings.map((values) => {
                 const seen = inferlab.scene(made, inferlab.environment(controls, values), data);
                 return JSON.stringify(seen);
-            }});
-        }}""",
+            });
+        }""",
         [widget.spec["controls"], random_settings(widget), widget.spec["data"], widget._esm],
     )
     for scene in scenes:
@@ -108,7 +108,9 @@ def test_starts_at_values_from_outside(widget, independent):
     checked = [i for i in start_rows() if i.startswith(stem)]
     assert checked, f"no row {stem}... in tests/independent.csv holds this widget to anything"
     for identifier in checked:
-        independent(identifier).check(widget.compute(identifier.removeprefix(stem).replace("-", "_")))
+        independent(identifier).check(
+            widget.compute(identifier.removeprefix(stem).replace("-", "_"))
+        )
 
 
 def test_a_key_moves_each_slider_and_the_result_follows(widget, show):

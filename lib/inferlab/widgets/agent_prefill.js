@@ -22,7 +22,7 @@ export const view = ({ v, f, along, format: { si, count, number, percent, durati
           { role: "compute", name: "no cache: k²", y: along("total", "calls"), dash: false },
           { role: "kv", name: "cache: k", y: along("cached", "calls") },
         ],
-        points: [{ x: v.calls, y: total, role: "compute", text: si(total, "tokens", 3), drop: "x" }, { x: v.calls, y: cached, role: "kv", small: true }],
+        points: [{ x: v.calls, y: total, role: "compute", text: count(Math.round(total)), drop: "x" }, { x: v.calls, y: cached, role: "kv", small: true }],
       },
       {
         title: `Where the seconds go, at least, on one ${v.machine}`,

@@ -1,9 +1,8 @@
-"""Arithmetic intensity of decode against the batch, and the ridge it may or may not reach (chapter 9)."""
+"""Arithmetic intensity of decode against the batch, and the ridge it may miss (chapter 9)."""
 
 from __future__ import annotations
 
-from inferlab.widgets.explorer import Explorer, Select, Slider, accelerators, models
-from inferlab.widgets.kv_growth import DTYPES
+from inferlab.widgets.explorer import Explorer, Select, Slider, accelerators, dtypes, models
 
 
 class BatchIntensity(Explorer):
@@ -26,17 +25,23 @@ class BatchIntensity(Explorer):
             Select(
                 "machine",
                 "Machine",
-                accelerators("A100-SXM-40GB", "A100-SXM-80GB", "A100-text", "H100-SXM", "H200", "B200", "L4", "RTX-4090"),
+                accelerators(
+                    "A100-SXM-40GB", "A100-SXM-80GB", "A100-text", "H100-SXM", "H200", "B200", "L4",
+                    "RTX-4090",
+                ),
                 "A100-SXM-40GB",
             ),
             Select(
                 "model",
                 "Model",
-                models("LLaMA-7B-text", "LLaMA-7B", "Llama-3.1-8B", "Llama-3.1-70B", "Qwen3-8B", "SmolLM2-135M"),
+                models(
+                    "LLaMA-7B-text", "LLaMA-7B", "Llama-3.1-8B", "Llama-3.1-70B", "Qwen3-8B",
+                    "SmolLM2-135M",
+                ),
                 "LLaMA-7B-text",
             ),
-            Select("weights", "Weights", {name: {"w": size} for name, size in DTYPES.items()}, "bf16"),
-            Select("kv", "KV cache", {name: {"b": size} for name, size in DTYPES.items()}, "bf16"),
+            Select("weights", "Weights", dtypes("w"), "bf16"),
+            Select("kv", "KV cache", dtypes("b"), "bf16"),
         ]  # fmt: skip
 
     @classmethod

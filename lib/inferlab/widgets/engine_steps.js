@@ -16,7 +16,7 @@ export const view = ({ v, f, data, format: { count, duration, plural } }) => {
   const roles = { queue: "total", prefill: "prefill", decode: "decode" };
   const out = (id) => run.tokens[id].filter((t) => t <= step.end + 1e-9).length;
   return {
-    sentence: `Step ${k} of ${run.steps.length} ${computes.join(" and ")}. It takes **${duration(takes)}**.`,
+    sentence: `Step ${k} of ${run.steps.length} ${computes.join(" and ")}. It takes **${duration(takes)}** and ends at ${duration(step.end)}.`,
     chart: {
       x: { label: "Time", unit: "s", domain: [0, end], ticks: "unit" },
       rows: names,
@@ -27,7 +27,7 @@ export const view = ({ v, f, data, format: { count, duration, plural } }) => {
         return parts;
       }),
       ranges: [{ x: [step.start, step.end], role: "compute" }],
-      rules: [{ x: step.end, text: duration(step.end), role: "compute" }],
+      rules: [{ x: step.end, text: "", role: "compute" }],
       label: `Gantt chart of three requests: queue, prefill and decode, up to ${duration(step.end)}.`,
     },
     facts: [

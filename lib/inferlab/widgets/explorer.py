@@ -21,7 +21,7 @@ import traitlets
 
 from inferlab.figures import ROLES
 from inferlab.javascript import to_javascript
-from inferlab.quantities import InputError, format_si
+from inferlab.quantities import InputError, format_duration, format_si
 
 STATIC = Path(__file__).with_name("static")
 """Scripts that all widgets share. The book loads them once a page."""
@@ -40,9 +40,9 @@ class Slider:
     name: the symbol it stands for in the formulas. low, high: its ends. start: where it stands at
     first. unit: shown after the value. log: evenly spaced in the logarithm, at two significant
     digits. step: distance of two stops when not log. integer: whole numbers only. stops: explicit
-    stops instead. format: "count" (3,000), "si" (1.56 TB/s), "time" (9.7 ms), "percent" or "number".
-    help: one line under the slider. play: show a button that moves it by itself, one stop each
-    `play` seconds.
+    stops instead. format: "count" (3,000), "si" (1.56 TB/s), "time" (9.7 ms), "money", "percent"
+    or "number". help: one line under the slider. play: show a button that moves it by itself, one
+    stop each `play` seconds.
     """
 
     name: str
@@ -62,7 +62,11 @@ class Slider:
 
     def check(self, value) -> Any:
         """`value` if the slider can take it; InputError if not."""
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
             raise InputError(f"{self.name} is {value!r}: expected a number")
         if not self.low <= value <= self.high:
             raise InputError(
@@ -94,9 +98,7 @@ class Select:
     def check(self, value) -> str:
         """`value` if it is an option; InputError if not."""
         if value not in self.options:
-            raise InputError(
-                f"{self.name} is {value!r}: expected one of {', '.join(self.options)}"
-            )
+            raise InputError(f"{self.name} is {value!r}: expected one of {', '.join(self.options)}")
         return value
 
     def values(self, value) -> dict:
@@ -160,6 +162,11 @@ def accelerators(*names: str, dtype: str = "bf16") -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
+def dtypes(symbol: str) -> dict[str, dict[str, float]]:
+    """Options of a `Select` that sets `symbol` to the bytes of one element."""
+    return {"bf16": {symbol: 2}, "8 bits": {symbol: 1}, "4 bits": {symbol: 0.5}}
+
+
 def _plain(value):
     """A number that JSON can carry."""
     return value if isinstance(value, int) else float(value)
@@ -207,7 +214,11 @@ class Explorer(anywidget.AnyWidget):
     @classmethod
     def view(cls) -> str:
         """Source of the view: beside the class's module, prefill_flops.js for PrefillFlops."""
-        return Path(inspect.getfile(cls)).with_name(snake_case(cls.__name__) + ".js").read_text("utf-8")
+        return (
+            Path(inspect.getfile(cls))
+            .with_name(snake_case(cls.__name__) + ".js")
+            .read_text("utf-8")
+        )
 
     def __init__(self, **start):
         cls = type(self).explorer()
@@ -225,9 +236,7 @@ class Explorer(anywidget.AnyWidget):
             if control.kind == "select":
                 own = control.values(chosen)
                 values |= {key: own[key] for key in own.keys() & controls.keys()}
-        values |= {
-            name: controls[name].check(value) for name, value in start.items()
-        }
+        values |= {name: controls[name].check(value) for name, value in start.items()}
         super().__init__(
             values=values,
             spec={
@@ -403,11 +412,11 @@ def format_value(control, value) -> str:
         return html.escape(str(value))
     if control.format == "si":
         return html.escape(_trimmed(format_si(value, control.unit)))
-    if control.format == "percent":
-        return f"{value:.3g} %"
-    if control.format == "count":
-        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
-    return f"{value:,.4g}"
+    if control.format == "time":
+        return format_duration(value)
+    if control.format in ("money", "percent"):
+        return show(value, {"money": "USD", "percent": "%"}[control.format])
+    return _count(value)
 
 
 def _trimmed(text: str) -> str:
@@ -420,14 +429,21 @@ def show(value: float, unit: str) -> str:
     """A result with its unit; a dash where the formula has no value."""
     value = float(value)
     if not math.isfinite(value):
-        return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
+        return "-" if math.isnan(value) else "∞" if value > 0 else "-∞"
     if unit == "s":
-        from inferlab.quantities import format_duration
-
-        return html.escape(format_duration(value))
-    if unit in ("", "%") or unit.endswith("/byte"):
-        return html.escape(f"{value:,.4g} {unit}".strip())
+        return format_duration(value)
+    if unit == "USD":
+        return f"${_count(value)}"
+    if unit in ("", "%") or unit.endswith("/byte") or (unit.isalpha() and unit.islower()):
+        return html.escape(f"{_count(value)} {unit}".strip())  # 24,576 tokens, not 24.58 ktokens
     return html.escape(format_si(value, unit))
+
+
+def _count(value: float) -> str:
+    """A bare number: whole ones in full, others to four digits."""
+    if float(value).is_integer() or abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    return f"{value:,.4g}"
 
 
 def snake_case(name: str) -> str:

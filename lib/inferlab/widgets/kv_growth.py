@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from inferlab.widgets.explorer import Explorer, Select, Slider, accelerators, models
-
-DTYPES = {"bf16": 2, "8 bits": 1, "4 bits": 0.5}
+from inferlab.widgets.explorer import Explorer, Select, Slider, accelerators, dtypes, models
 
 
 class KVGrowth(Explorer):
@@ -16,7 +14,11 @@ class KVGrowth(Explorer):
 
     title = "How a KV cache fills the memory"
     sweep = "S"
-    columns = {"sequence": "KV of one sequence", "kv": "KV of the batch", "fit": "Sequences that fit"}
+    columns = {
+        "sequence": "KV of one sequence",
+        "kv": "KV of the batch",
+        "fit": "Sequences that fit",
+    }
     units = {"sequence": "B", "kv": "B"}
 
     @classmethod
@@ -36,11 +38,13 @@ class KVGrowth(Explorer):
             Select(
                 "machine",
                 "Machine",
-                accelerators("A100-SXM-40GB", "A100-SXM-80GB", "H100-SXM", "H200", "B200", "L4", "RTX-4090"),
+                accelerators(
+                    "A100-SXM-40GB", "A100-SXM-80GB", "H100-SXM", "H200", "B200", "L4", "RTX-4090"
+                ),
                 "A100-SXM-40GB",
             ),
-            Select("kv", "KV cache", {name: {"b": size} for name, size in DTYPES.items()}, "bf16"),
-            Select("weights", "Weights", {name: {"w": size} for name, size in DTYPES.items()}, "bf16"),
+            Select("kv", "KV cache", dtypes("b"), "bf16"),
+            Select("weights", "Weights", dtypes("w"), "bf16"),
         ]  # fmt: skip
 
     @classmethod

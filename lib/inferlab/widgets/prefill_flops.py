@@ -6,7 +6,7 @@ from inferlab.widgets.explorer import Explorer, Select, Slider, models
 
 
 class PrefillFlops(Explorer):
-    """Linear layers grow with N, attention with its square; they meet at N = 6d in the text's model.
+    """Linear layers grow with N, attention with its square; the text's model has them meet at 6d.
 
     The text's accounting: full square attention, no output head. Real models keep their own FFN
     width and KV heads, so their crossing lies elsewhere.

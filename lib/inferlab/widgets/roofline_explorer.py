@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inferlab.widgets.explorer import Explorer, Select, Slider, accelerators, models
+from inferlab.widgets.explorer import Explorer, Select, Slider, accelerators, dtypes, models
 
 
 class RooflineExplorer(Explorer):
@@ -38,8 +38,28 @@ class RooflineExplorer(Explorer):
         start = machines["A100-SXM-40GB"]
         return [
             Select("machine", "Machine", machines, "A100-SXM-40GB"),
-            Slider("pi", "Peak", 1e12, 5e15, start["pi"], "FLOP/s", log=True, integer=False, format="si"),
-            Slider("beta", "Bandwidth", 5e10, 2e13, start["beta"], "B/s", log=True, integer=False, format="si"),
+            Slider(
+                "pi",
+                "Peak",
+                1e12,
+                5e15,
+                start["pi"],
+                "FLOP/s",
+                log=True,
+                integer=False,
+                format="si",
+            ),
+            Slider(
+                "beta",
+                "Bandwidth",
+                5e10,
+                2e13,
+                start["beta"],
+                "B/s",
+                log=True,
+                integer=False,
+                format="si",
+            ),
             Select(
                 "workload",
                 "Workload",
@@ -51,13 +71,15 @@ class RooflineExplorer(Explorer):
             Select(
                 "model",
                 "Model",
-                models("LLaMA-7B-text", "LLaMA-7B", "Llama-3.1-8B", "Llama-3.1-70B", "SmolLM2-135M"),
+                models(
+                    "LLaMA-7B-text", "LLaMA-7B", "Llama-3.1-8B", "Llama-3.1-70B", "SmolLM2-135M"
+                ),
                 "LLaMA-7B-text",
             ),
             Select(
                 "weights",
                 "Weights",
-                {"bf16": {"w": 2}, "8 bits": {"w": 1}, "4 bits": {"w": 0.5}},
+                dtypes("w"),
                 "bf16",
             ),
         ]

@@ -3,7 +3,7 @@ export const view = ({ v, f, along, format: { si, count, number, duration } }) =
   const gain = together / apart, pools = f.pools();
   const hidden = transfer <= prefill;
   return {
-    sentence: `A prompt of ${count(Math.round(v.N))} tokens leaves **${si(f.kv(), "B", 3)}** to send: **${duration(transfer)}** over this link, ${hidden ? "less" : "more"} than the ${duration(prefill)} of its prefill. A token then takes **${duration(apart)}** instead of **${duration(together)}**, ${gain >= 1 ? `${number(gain, 3)} times less` : `${number(1 / gain, 3)} times more`}.`,
+    sentence: `A prompt of ${count(Math.round(v.N))} tokens leaves **${si(f.kv(), "B", 3)}** to send: **${duration(transfer)}** over this link, ${hidden ? "less" : "more"} than the ${duration(prefill)} of its prefill. A token then takes **${duration(apart)}** instead of **${duration(together)}**, ${gain >= 1 ? `a pace ${number(gain, 3)} times as high` : `so apart is slower`}.`,
     charts: [
       {
         title: "Time per output token",
