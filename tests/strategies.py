@@ -1,10 +1,15 @@
 """Random architectures, batches and ways to count, for Hypothesis."""
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from inferlab.accounting import ENGINE
 from inferlab.architecture import MLA, Architecture, MoE
 from inferlab.step import Sequence
+
+# How long an example takes says nothing here: other work on the machine slows it.
+settings.register_profile("any time", deadline=None)
+settings.load_profile("any time")
 
 
 @st.composite

@@ -116,7 +116,8 @@ class Architecture:
     max_positions: nominal context length. window (W): keys a query of a windowed layer sees, its
     own included; windowed_layers: how many layers are windowed. embedding_dim: width of the token
     table where it is not `hidden` (projections then lead in and out). weight_dtype: the dtype
-    that the weights are published in. moe, mla: see those classes. source: where the shapes come
+    that the weights are published in, but for the parts of a step named in kept_in_16_bits (see
+    `weight_bytes`). moe, mla: see those classes. source: where the shapes come
     from.
 
     Raises InputError for a size that is not a number above zero or shapes that contradict.
@@ -148,6 +149,7 @@ class Architecture:
     windowed_layers: Any = 0
     embedding_dim: Any = None
     weight_dtype: str = "bf16"
+    kept_in_16_bits: tuple[str, ...] = ()
     moe: MoE | None = None
     mla: MLA | None = None
     source: str = ""
@@ -198,11 +200,11 @@ class Architecture:
         architecture = cls.from_hf_config(record["config"])
         changes = {key: hf_config.size(value) for key, value in record.get("but", {}).items()}
         try:
-            return architecture.but(
-                name=record["name"], source=record.get("source", ""), **changes
-            )
+            return architecture.but(name=record["name"], source=record.get("source", ""), **changes)
         except TypeError as error:
-            raise InputError(f"model {record['name']}: {error}: expected fields of Architecture") from None
+            raise InputError(
+                f"model {record['name']}: {error}: expected fields of Architecture"
+            ) from None
 
     @staticmethod
     def names() -> list[str]:
@@ -328,6 +330,21 @@ class Architecture:
         per_layer = self.norms_per_layer * size + inner
         return self.layers * per_layer + size * int(self.final_norm)
 
+    def weight_bytes(self, dtype=None):
+        """Bytes that hold all parameters, in `dtype` (default: the one they are published in).
+
+        What the model's quantization keeps in 16 bits stays so, and its norms with it.
+        """
+        dtype = self.weight_dtype if dtype is None else dtype
+        if not self.kept_in_16_bits:
+            return bytes_of(self.parameters.total, dtype)
+        names = {"attention": "attention_projections"}
+        kept = {*self.kept_in_16_bits, "norms"}
+        return sum(
+            bytes_of(count, "bf16" if names.get(group, group) in kept else dtype)
+            for group, count in self.parameters.groups.items()
+        )
+
     # --- the KV cache ---
 
     def kv_elements_per_layer(self, mla: str = "absorbed"):
@@ -372,7 +389,9 @@ def elements(matrices: dict[str, tuple]):
 @cache
 def _shipped() -> dict[str, dict]:
     folder = resources.files("inferlab") / "data" / "models"
-    records = (json.loads(f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".json"))
+    records = (
+        json.loads(f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".json")
+    )
     return {record["name"]: record for record in records}
 
 

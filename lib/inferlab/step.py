@@ -73,7 +73,9 @@ class Component:
         return ratio(self.flops, self.bytes)
 
     def __add__(self, other: Component) -> Component:
-        return Component(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Component)))
+        return Component(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(Component))
+        )
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ def step(
     """FLOPs and DRAM bytes of one forward pass of `architecture` over a batch.
 
     sequences: what `prefill` and `decode` return, or any list of Sequence (a packed batch).
-    accounting: what to count. weights, kv, compute: dtypes of the weights, of the cache and of
-    the activations. Numbers give exact ints, arrays float64 arrays, symbols expressions.
+    accounting: what to count. weights, kv, compute: dtypes of the weights (but for what the model
+    keeps in 16 bits), of the cache and of the activations. Numbers give exact ints, arrays float64 arrays, symbols expressions.
 
     Raises InputError for an empty batch, or positions beyond a learned position table.
 
@@ -123,10 +125,14 @@ def step(
     counted = (_count_sequence(a, s, accounting) for s in sequences)
     total = sum(counted, _Counts())
     traffic = _activation_elements(a, accounting.activations, tokens, total.pairs)
+
+    def matrices(component, count):
+        return bytes_of(count, "bf16" if component in a.kept_in_16_bits else weights)
+
     components = {
         "attention_projections": Component(
             flops=total.projection_flops,
-            weights=bytes_of(a.layers * elements(a.attention_matrices), weights),
+            weights=matrices("attention_projections", a.layers * elements(a.attention_matrices)),
             activations=bytes_of(traffic["attention_projections"], compute),
         ),
         "attention_scores_values": Component(
@@ -137,19 +143,19 @@ def step(
         ),
         "ffn": Component(
             flops=plain(tokens * _ffn_flops_per_token(a)),
-            weights=bytes_of(_ffn_elements_streamed(a, tokens), weights),
+            weights=matrices("ffn", _ffn_elements_streamed(a, tokens)),
             activations=bytes_of(traffic["ffn"], compute),
         ),
         "router": Component(
             flops=tokens * 2 * _router_elements(a),
-            weights=bytes_of(_router_elements(a), weights),
+            weights=matrices("router", _router_elements(a)),
         ),
-        "lm_head": _head(a, sequences, accounting.logits, weights),
+        "lm_head": _head(a, sequences, accounting.logits, matrices),
     }
     if a.embedding_dim is not None:
         components["embedding_projections"] = Component(
             flops=tokens * 2 * elements(a.embedding_matrices),
-            weights=bytes_of(elements(a.embedding_matrices), weights),
+            weights=matrices("embedding_projections", elements(a.embedding_matrices)),
         )
     return Work.of(components)
 
@@ -275,13 +281,13 @@ def ffn_elements(a: Architecture, experts=0):
 # --- head, activations ---------------------------------------------------------------------------
 
 
-def _head(a: Architecture, sequences, logits, weights) -> Component:
+def _head(a: Architecture, sequences, logits, matrices) -> Component:
     if logits == "none":
         return Component()
     positions = sum(s.count * (s.new if logits == "all" else 1) for s in sequences)
     return Component(
         flops=matmul_flops(positions, a.table_width, a.vocab),
-        weights=bytes_of(a.table_width * a.vocab, weights),
+        weights=matrices("lm_head", a.table_width * a.vocab),
     )
 
 

@@ -14,6 +14,7 @@ from inferlab.architecture import Architecture
 from inferlab.hf_config import ConfigWarning
 from inferlab.hf_config.families import ALIASES, FAMILIES
 from inferlab.quantities import InputError
+from inferlab.step import decode, step
 
 LLAMA = {
     "model_type": "llama", "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008,
@@ -130,6 +131,7 @@ def test_the_name_comes_from_where_the_config_lies(tmp_path):
         ),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*does not list:inferlab.hf_config.ConfigWarning")
 def test_quantization_gives_the_dtype_of_the_weights(quantization, dtype):
     model = read(quantization_config=quantization)
     assert model.weight_dtype == dtype
@@ -137,9 +139,59 @@ def test_quantization_gives_the_dtype_of_the_weights(quantization, dtype):
     assert model.kv_bytes(1) == 524_288
 
 
+def test_what_a_quantization_leaves_in_16_bits_is_counted_so():
+    # As gpt-oss-20b is published: its experts are in MXFP4, the rest is not.
+    left = [
+        "model.layers.*.self_attn",
+        "model.layers.*.mlp.router",
+        "model.embed_tokens",
+        "lm_head",
+    ]
+    published = {"quant_method": "mxfp4", "modules_to_not_convert": left}
+    preset = Architecture.preset("gpt-oss-20b")
+    sizes = dict(
+        model_type="gpt_oss", num_hidden_layers=24, num_local_experts=32, num_experts_per_tok=4,
+        vocab_size=201088, hidden_size=2880, intermediate_size=2880, head_dim=64,
+        num_attention_heads=64, num_key_value_heads=8,
+    )  # fmt: skip
+    model = Architecture.from_hf_config(sizes | {"quantization_config": published})
+    assert model.parameters == preset.parameters
+    parts = step(model, decode(0), weights=model.weight_dtype).components
+    plain_parts = step(preset, decode(0)).components
+    for kept in ("attention_projections", "router", "lm_head"):
+        assert parts[kept].weights == plain_parts[kept].weights
+    assert parts["ffn"].weights * 32 == plain_parts["ffn"].weights // 2 * 17
+    # 19.1 G parameters of experts at 17/32 byte, the others at 2: 13.75 GB, as the checkpoint is.
+    assert model.weight_bytes() == pytest.approx(13.75e9, rel=0.01)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_list_of_every_layer_counts_as_all_of_them():
+    gates = [f"model.layers.{i}.block_sparse_moe.gate" for i in range(32)]
+    tensors = {"config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float"}}}}
+    quantization = tensors | {"quant_method": "compressed-tensors", "ignore": ["lm_head", *gates]}
+    model = read(model_type="mixtral", quantization_config=quantization)
+    assert model.kept_in_16_bits == ("lm_head", "router")
+
+
+@pytest.mark.parametrize(
+    "left, said",
+    [
+        (None, "does not list what it leaves in 16 bits"),
+        (["model.layers.0.self_attn"], "leaves part of self_attn"),
+        (["model.layers.*.mlp.down_proj", "lm_head"], "leaves part of .*down_proj"),
+    ],
+)
+def test_what_a_quantization_leaves_open_is_said(left, said):
+    with pytest.warns(ConfigWarning, match=said):
+        read(quantization_config={"quant_method": "fp8", "modules_to_not_convert": left})
+
+
 @pytest.mark.parametrize(
     "quantization, said",
     [
+        ({"quant_method": "fp8", "modules_to_not_convert": "lm_head"}, "lists 'lm_head'"),
+        ({"quant_method": "fp8", "ignore": [7]}, "lists [7]"),
         ({"quant_method": "qtip"}, "quant_method is 'qtip'"),
         ({"quant_method": "gptq", "bits": 3}, "bits is 3"),
         ({"quant_method": "awq"}, "bits is None"),

@@ -19,9 +19,9 @@ def test_arrays_equal_the_plain_loop():
     points = list(itertools.product(models, machines, batches.tolist(), contexts.tolist()))
     assert len(points) == swept.size >= 10_000
     some = range(0, swept.size, 97)
-    assert [float(seconds) for seconds in benchmark.loop([points[i] for i in some])] == pytest.approx(
-        [swept[i] for i in some], rel=1e-9
-    )
+    assert [
+        float(seconds) for seconds in benchmark.loop([points[i] for i in some])
+    ] == pytest.approx([swept[i] for i in some], rel=1e-9)
 
 
 def test_a_million_points_take_about_a_second():

@@ -30,7 +30,8 @@ JSON keys:
   bytes                weights, kv_read, kv_write, activations, total: memory traffic of the step
   arithmetic_intensity flops.total / bytes.total
   step                 the sequences of the step: new, cached
-  settings             attention, logits, mla, activations, weights, kv, compute: what was counted how
+  settings             what was counted how: attention, logits, mla, activations, weights, kv,
+                       compute, kept_in_16_bits (parts that the config's quantization leaves alone)
   weights_bounds       of a mixture of experts, the least and the most bytes of weights: bytes.weights
                        is the expectation when each token picks its experts uniformly; else null
   notes                what a reader of the numbers should know
@@ -172,6 +173,7 @@ def _report(model, sequences, work, accounting, dtypes, notes) -> dict:
             "mla": accounting.mla if model.mla else None,
             "activations": accounting.activations,
             **dtypes,
+            "kept_in_16_bits": list(model.kept_in_16_bits),
         },
         "weights_bounds": _bounds(model, sequences, work, dtypes["weights"]),
         "notes": notes,
@@ -226,10 +228,12 @@ def _heading(report: dict) -> str:
     more = len(report["step"]) - len(steps)
     shown = "; ".join(steps) + (f"; {more} sequences more" if more else "")
     mla = f", MLA {settings['mla']}" if settings["mla"] else ""
+    kept = ", ".join(settings["kept_in_16_bits"])
+    kept = f" but bf16 in {kept}" if kept else ""
     return (
-        f"{report['model']}: {shown} ({settings['attention']} attention, logits {settings['logits']}{mla},"
-        f" activations {settings['activations']}; weights {settings['weights']}, KV {settings['kv']},"
-        f" compute {settings['compute']})"
+        f"{report['model']}: {shown} ({settings['attention']} attention, logits {settings['logits']}"
+        f"{mla}, activations {settings['activations']}; weights {settings['weights']}{kept},"
+        f" KV {settings['kv']}, compute {settings['compute']})"
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from inferlab import presets
 from inferlab.hf_config.families import ALIASES, FAMILIES, TEXT_MODELS, common, unknown
 from inferlab.hf_config.keys import Config, ConfigWarning, short, warn
-from inferlab.hf_config.quantization import weight_dtype
+from inferlab.hf_config.quantization import kept_in_16_bits, weight_dtype
 from inferlab.quantities import InputError, plain
 
 __all__ = ["ConfigWarning", "read", "size"]
@@ -52,6 +52,7 @@ def read(source) -> dict[str, Any]:
     quantization = values.get("quantization_config") or outer.get("quantization_config")
     if quantization is not None:
         fields["weight_dtype"] = weight_dtype(quantization, where)
+        fields["kept_in_16_bits"] = kept_in_16_bits(quantization, fields["layers"], where)
     return fields
 
 

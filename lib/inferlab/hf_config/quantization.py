@@ -1,8 +1,10 @@
-"""The dtype of the weights that a `quantization_config` describes."""
+"""What a `quantization_config` says: the dtype of the weights, and which of them it leaves as they are."""
 
 from __future__ import annotations
 
-from inferlab.hf_config.keys import short
+import re
+
+from inferlab.hf_config.keys import short, warn
 from inferlab.quantities import InputError
 
 _BY_METHOD = {
@@ -70,3 +72,62 @@ def _known(table: dict, value, key: str, where: str) -> str:
         f"{where}: quantization_config.{key} is {short(value)}: expected one of"
         f" {', '.join(map(str, table))}"
     )
+
+
+# --- what is left in 16 bits ---
+
+_LISTS = (
+    "modules_to_not_convert",
+    "ignore",
+    "ignored_layers",
+    "exclude_modules",
+    "llm_int8_skip_modules",
+)
+
+# Lookups, norms and encoders beside the language model: no matrix of ours is meant.
+_BESIDE = re.compile(r"norm|vision|visual|audio|multi_modal|mtp|sinks")
+_PARTS = (
+    ("lm_head", re.compile(r"lm_head|embed_out")),
+    ("token_embedding", re.compile(r"embed_tokens|word_embeddings|wte")),
+    ("router", re.compile(r"(router|(?<!_)gate)\W*$")),
+    ("attention_projections", re.compile(r"attn\W*$|attention\W*$")),
+)
+
+
+def kept_in_16_bits(quantization: dict, layers: int, where: str) -> tuple[str, ...]:
+    """The components of a step whose matrices the quantization leaves in 16 bits.
+
+    A component counts when its modules are listed for all layers; a list that keeps some layers or
+    some matrices of one only is said in a ConfigWarning, and counted as quantized. Without a list
+    everything is counted as quantized, which a ConfigWarning says too.
+    """
+    entries = next((quantization[key] for key in _LISTS if quantization.get(key) is not None), None)
+    if entries is None:
+        warn(
+            f"{where}: quantization_config does not list what it leaves in 16 bits: all weights are"
+            " counted in its dtype"
+        )
+        return ()
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise InputError(
+            f"{where}: quantization_config lists {short(entries)}: expected module names"
+        )
+    indices: dict[str, set] = {}
+    for entry in entries:
+        index = re.search(r"layers\.(\d+)\.", entry)
+        module = entry[index.end() :] if index else entry
+        everywhere = set(range(layers))
+        indices.setdefault(module, set()).update({int(index[1])} if index else everywhere)
+    kept, partly = set(), []
+    for module, found in indices.items():
+        part = next((name for name, pattern in _PARTS if pattern.search(module)), None)
+        if part and found >= set(range(layers)):
+            kept.add(part)
+        elif not _BESIDE.search(module):
+            partly.append(module)
+    if partly:
+        warn(
+            f"{where}: quantization_config leaves part of {', '.join(partly)[:120]} in 16 bits: counted as"
+            " quantized"
+        )
+    return tuple(name for name, _ in _PARTS if name in kept)
