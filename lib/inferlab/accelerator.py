@@ -63,12 +63,12 @@ class Accelerator:
 
     @classmethod
     def preset(cls, name: str) -> Accelerator:
-        """A machine that the library ships or the user's preset file adds, by name (see `names()`)."""
+        """A machine that ships with the library or is in the user's preset file (see `names()`)."""
         return presets.find(name, _all(), "accelerator")
 
     @staticmethod
     def names() -> list[str]:
-        """Names of all machines: the user's own first, then the shipped ones in their file's order."""
+        """Names of all machines: the user's own, then the shipped ones in their file's order."""
         return list(_all())
 
     @classmethod
@@ -103,8 +103,8 @@ def _read(tables: dict, where: str) -> dict[str, Accelerator]:
             machines[name] = Accelerator(name=name, **table)
         except TypeError as error:
             raise InputError(
-                f"{where}: [accelerators.{name}] does not describe an accelerator ({error}): expected"
-                " the keys peaks, bandwidth, and optionally capacity, link_bandwidth, link_latency,"
+                f"{where}: [accelerators.{name}] does not describe an accelerator ({error}):"
+                " expected the keys peaks, bandwidth, and optionally capacity, link_bandwidth, link_latency,"
                 " price, sources"
             ) from None
     return machines

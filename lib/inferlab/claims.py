@@ -1,7 +1,7 @@
 """The ledger: every claim of the followed text beside its live value and a verdict (chapter 14).
 
-data/claims.csv says what the text states, in which section, and how it holds. The value beside it is
-computed here, by the functions of the library that the chapters use, each time that it is asked for.
+data/claims.csv says what the text states, in which section, and how it holds. The value beside it
+is computed here each time that it is asked for, by the functions that the chapters use.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def claim(id: str) -> Claim:
 
 
 def table(rows: list[Claim] | None = None) -> Table:
-    """The ledger as a table: section, quantity, what the text states, the live value, the verdict."""
+    """The ledger as a table: section, quantity, what the text states, live value, verdict."""
     columns = dict.fromkeys(("section", "quantity", "the text", "computed", "verdict", "note"), "")
     cells = [
         (c.section, c.quantity, c.stated, _shown(c), c.verdict, c.note)
@@ -96,7 +96,7 @@ _REQUESTS_A_DAY = 10**6
 _TRAINING_PRICE, _SERVING_PRICE = 3, 2.5
 _MFU = 0.4
 
-# Its example of chapters 4 and 5: 3000 tokens of LLaMA-7B, whose weights it rounds to 7e9 x 2 bytes.
+# Its example of sections 4 and 5: 3000 tokens of LLaMA-7B, whose weights it rounds to 14 GB.
 _PROMPT = 3000
 _ROUNDED_WEIGHTS = bytes_of(7 * 10**9, "bf16")
 

@@ -1,7 +1,7 @@
 """The command line: `inferlab COMMAND`, one module a command, loaded only when it is asked for.
 
-A command's module has `add_parser(subparsers)`, which sets `run`, and `run(args) -> int`. Input that
-cannot be used is said in one sentence on stderr, with exit code 2.
+The module of a command has `add_parser(subparsers)`, which sets `run`, and `run(args) -> int`. Input
+that cannot be used is said in one sentence on stderr, with exit code 2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`inferlab count`: parameters, FLOPs, bytes and KV cache of a model, exactly (chapters 4, 6 and 7)."""
+"""`inferlab count`: parameters, FLOPs, bytes and KV cache of a model, exactly (chapters 4 to 7)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def add_parser(subparsers):
     parser.add_argument(
         "--mla", choices=("absorbed", "expanded", "reexpand"), default="absorbed",
         help="how multi-head latent attention decodes: on the cached latent; on cached keys and"
-        " values of all heads; by rebuilding them from the latent at each step (default: %(default)s)",
+        " values of all heads; by rebuilding them from the latent at each step"
+        " (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--activations", choices=("layer", "unfused", "unfused-scores"), default="layer",
@@ -136,8 +137,8 @@ def _notes(model, sequences) -> list[str]:
     longest = max((s.new + s.cached for s in sequences), default=0)
     if model.max_positions and longest > model.max_positions:
         return [
-            f"{longest:,} positions are more than the {model.max_positions:,} of {model.name}'s nominal"
-            " context: counted all the same"
+            f"{longest:,} positions are more than the {model.max_positions:,} of {model.name}'s"
+            " nominal context: counted all the same"
         ]
     return []
 
@@ -181,7 +182,7 @@ def _report(model, sequences, work, accounting, dtypes, notes) -> dict:
 
 
 def _bounds(model, sequences, work, dtype) -> dict | None:
-    """The least and the most weight bytes of a mixture of experts: k experts a layer, min(E, k T)."""
+    """Least and most weight bytes of a mixture of experts: k experts a layer, min(E, k T)."""
     if not work or not model.moe:
         return None
     tokens = sum(s.new for s in sequences)

@@ -27,7 +27,8 @@ your own presets go into one TOML file, named by --presets FILE or INFERLAB_PRES
   config = "my-model/config.json"           # or a table with the config's keys
 
 JSON keys: `models`: name, source, params, active, kv_bytes_per_token (2 bytes an element),
-max_positions; `accelerators`: name, peaks, bandwidth, capacity, link_bandwidth, ridge_points, sources.
+max_positions; `accelerators`: name, peaks, bandwidth, capacity, link_bandwidth, ridge_points,
+sources.
 """
 
 

@@ -1,9 +1,9 @@
 """A published `config.json` as the arguments of an `Architecture` (chapters 4 and 13).
 
-A config says what its family's code does not fix: which keys it may leave out and what it then means,
-which biases and norms exist and which layers are windowed differ from family to family. What is
+A config says what its family's code does not fix. Which keys it may leave out and what that means,
+which biases and norms exist and which layers are windowed, differs from family to family. What is
 written here follows the configuration and model classes of transformers 5.24, and is held against
-them: tests/data/oracle.
+them: tests/data/oracle and tests/data/further.
 """
 
 from __future__ import annotations

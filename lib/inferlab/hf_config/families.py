@@ -1,10 +1,11 @@
-"""What each model family's code fixes: the keys that a config may leave out, biases, norms, windows.
+"""What each model family's code fixes: the keys a config may leave out, biases, norms, windows.
 
 Follows the configuration and model classes of transformers 5.24.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -55,8 +56,8 @@ def _windows(c: Config, fields, windowed: Callable[[int], bool], window: int | N
         types = c.items("layer_types")
         if len(types) != layers:
             raise InputError(
-                f"{c.where}: layer_types lists {len(types)} layers and num_hidden_layers is {layers}:"
-                " expected one type a layer"
+                f"{c.where}: layer_types lists {len(types)} layers and num_hidden_layers is"
+                f" {layers}: expected one type a layer"
             )
         for each in types:
             if each not in ("full_attention", "attention", "sliding_attention"):
@@ -308,8 +309,8 @@ def _deepseek(c: Config, fields):
     dense = c.size_or("first_k_dense_replace", 0) if c.get("first_k_dense_replace") else 0
     if dense > fields["layers"]:
         raise InputError(
-            f"{c.where}: first_k_dense_replace is {dense} of {fields['layers']} layers: expected at most"
-            " all of them"
+            f"{c.where}: first_k_dense_replace is {dense} of {fields['layers']} layers: expected at"
+            " most all of them"
         )
     if dense < fields["layers"] and c.has("n_routed_experts"):
         width = c.size("moe_intermediate_size")
@@ -608,67 +609,48 @@ TEXT_MODELS = {
     "qwen3_vl": "qwen3",
     "qwen3_vl_moe": "qwen3_moe",
 }
-"""The family of a multimodal model's language model, where its nested config does not say."""
+"""The family of a multimodal model's language model, where the nested config does not say."""
 
 # Keys of models whose layers are not those of a llama: their counts would be wrong, not approximate.
-_FOREIGN = (
-    "num_experts",
-    "num_local_experts",
-    "n_routed_experts",
-    "moe_intermediate_size",
-    "kv_lora_rank",
-    "attention_chunk_size",
-    "attn_layer_period",
-    "layers_block_type",
-    "block_types",
-    "full_attention_interval",
-    "hybrid_override_pattern",
-    "mamba_d_state",
-    "mamba_expand",
-    "ssm_cfg",
-    "ssm_state_size",
-    "state_size",
-    "time_mix_extra_dim",
-    "conv_L_cache",
-    "conv_kernel",
-    "linear_num_key_heads",
-    "index_topk",
-    "attn_config",
-    "num_kv_shared_layers",
-    "altup_num_inputs",
-    "laurel_rank",
-    "cross_attention_layers",
-    "position_embedding_type",
+_FOREIGN = re.compile(
+    r"expert|moe_|lora_rank|mamba|ssm|state_size|rwkv|time_mix|^conv_|^linear_|_block_types?$"
+    r"|block_type|hybrid|attention_chunk|attn_layer|full_attention_interval|index_topk|attn_config"
+    r"|kv_shared|altup|laurel|cross_attention|position_embedding_type"
+)
+_NEEDED = (
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "vocab_size",
 )
 
 
 def unknown(model_type: str, values: dict, where: str) -> Family:
     """A family that we do not know, read by its llama-like keys, or refused if it is no llama."""
-    for key in _FOREIGN:
-        if values.get(key):
+    family = f"{where}: the family {model_type[:60]!r} is not known"
+    known = ", ".join(FAMILIES)
+    for key, value in values.items():
+        if value and _FOREIGN.search(key):
             raise InputError(
-                f"{where}: the family {model_type[:60]!r} is not known and its {key} says that it is no"
-                f" plain decoder: expected one of {', '.join(FAMILIES)}"
+                f"{family} and its {key[:60]} says that it is no plain decoder: expected one of {known}"
             )
-    required = (
-        "hidden_size",
-        "intermediate_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "vocab_size",
-    )
-    for key in required:
+    for key in _NEEDED:
         if key not in values:
             raise InputError(
-                f"{where}: the family {model_type[:60]!r} is not known and the config has no {key}:"
-                f" expected one of {', '.join(FAMILIES)}, or a llama-like config"
+                f"{family} and the config has no {key}: expected one of {known}, or a llama-like config"
             )
-    windowed = (
-        "" if values.get("sliding_window") is None else ", with its sliding_window on every layer"
-    )
+    activation = values.get("hidden_act")
+    if activation not in (None, "silu", "swish"):
+        raise InputError(
+            f"{family} and its hidden_act {short(activation)} leaves open whether its FFN has two"
+            f" matrices or three: expected silu, or one of {known}"
+        )
+    windows = values.get("sliding_window") is not None and values.get("layer_types") is None
+    windowed = ", its sliding_window on every layer" if windows else ""
     warn(
-        f"{where}: the family {model_type[:60]!r} is not known: read as a llama by its llama-like keys{windowed};"
-        " norms, biases and a tied head that its code fixes would be missed"
+        f"{family}: read as a llama by its llama-like keys{windowed}; norms, biases and a tied head"
+        " that its code fixes would be missed"
     )
     optional = {
         "num_key_value_heads": None,

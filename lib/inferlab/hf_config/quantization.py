@@ -1,4 +1,4 @@
-"""What a `quantization_config` says: the dtype of the weights, and which of them it leaves as they are."""
+"""What a `quantization_config` says: the dtype of the weights, and which it leaves as they are."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def kept_in_16_bits(quantization: dict, layers: int, where: str) -> tuple[str, .
             partly.append(module)
     if partly:
         warn(
-            f"{where}: quantization_config leaves part of {', '.join(partly)[:120]} in 16 bits: counted as"
-            " quantized"
+            f"{where}: quantization_config leaves part of {', '.join(partly)[:120]} in 16 bits:"
+            " counted as quantized"
         )
     return tuple(name for name, _ in _PARTS if name in kept)
