@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import nbformat
@@ -87,7 +88,7 @@ def _joined(source) -> str:
     return source if isinstance(source, str) else ""
 
 
-def exercise_of(notebook, sources: dict[str, Source]) -> str | None:
+def exercise_of(notebook, sources: Mapping[str, Source]) -> str | None:
     """Which exercise a notebook answers: by its metadata, else by the questions that it checks."""
     metadata = notebook.metadata if isinstance(notebook.get("metadata"), dict) else {}
     named = metadata.get("inferlab")
@@ -95,9 +96,9 @@ def exercise_of(notebook, sources: dict[str, Source]) -> str | None:
     if isinstance(name, str) and name in sources:
         return name
     asked = {checked_question(cell) for cell in notebook.cells} - {None}
-    common = {
-        name: len(asked & {q.id for q in source.key.automatic}) for name, source in sources.items()
-    }
+    if not asked:
+        return None
+    common = {name: len(asked & {q.id for q in sources[name].key.automatic}) for name in sources}
     best = max(common, key=common.get, default=None)
     return best if best and common[best] else None
 

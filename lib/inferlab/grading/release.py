@@ -13,6 +13,7 @@ import ast
 import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -74,6 +75,29 @@ def read_source(folder: Path, name: str) -> Source:
     if source.key.name != name:
         raise InputError(f"{name}: checks.py names its key {source.key.name!r}; expected {name!r}")
     return source
+
+
+class Sources(Mapping):
+    """The exercises of a folder by name, each read when it is first asked for."""
+
+    def __init__(self, folder: Path):
+        self._folder, self._names, self._read = folder, exercise_names(folder), {}
+
+    def __getitem__(self, name: str) -> Source:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = read_source(self._folder, name)
+        return self._read[name]
+
+    def __contains__(self, name) -> bool:
+        return name in self._names
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def checked_question(cell) -> str | None:

@@ -1,0 +1,122 @@
+"""`inferlab grade`: grade the notebooks of a class."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from inferlab.quantities import InputError
+
+
+def add_parser(subparsers) -> None:
+    """Add this command to the command line."""
+    parser = subparsers.add_parser(
+        "grade",
+        help="grade the notebooks of a class",
+        description="Grade notebooks, folders of them or archives that a learning platform hands over."
+        " Run again, it grades only what is new or changed and renews the results, with the points"
+        " that a person gave in between. exercises/README.md has the whole way from release to"
+        " feedback.",
+    )
+    parser.add_argument("submissions", nargs="+", type=Path, metavar="SUBMISSIONS")
+    parser.add_argument(
+        "--course", type=Path, default=Path("grading"), help="folder for all results (grading)"
+    )
+    parser.add_argument("--exercise", help="the exercise, for files that do not say (3-roofline)")
+    parser.add_argument(
+        "--exercises", type=Path, help="folder of the sources (that of this course)"
+    )
+    parser.add_argument(
+        "--match", metavar="REGEX", help="finds (?P<student>...) in the path of a file"
+    )
+    parser.add_argument("--workers", type=int, default=2, help="processes on this machine (2)")
+    parser.add_argument(
+        "--scheduler", metavar="tls://...", help="a Dask cluster that runs the notebooks"
+    )
+    for name in ("ca", "cert", "key"):
+        parser.add_argument(f"--tls-{name}", metavar="FILE", help="for --scheduler")
+    parser.add_argument(
+        "--gradebook",
+        metavar="URL",
+        help="sqlite:///... or postgresql://... (in the course's folder)",
+    )
+    parser.add_argument("--due", type=_time, metavar="TIME", help="such as 2026-12-01T23:59+01:00")
+    parser.add_argument(
+        "--late",
+        type=float,
+        default=0,
+        metavar="PERCENT",
+        help="lost for each day begun after it (0)",
+    )
+    parser.add_argument("--cell-seconds", type=float, default=60, help="time limit of a cell (60)")
+    parser.add_argument(
+        "--notebook-seconds", type=float, default=300, help="time limit of a notebook (300)"
+    )
+    parser.add_argument("--regrade", action="store_true", help="grade unchanged submissions again")
+    parser.add_argument(
+        "--unsafe-no-sandbox",
+        action="store_true",
+        help="run the notebooks with all your rights; only for notebooks that you trust",
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.set_defaults(run=run)
+
+
+def _time(text: str) -> datetime:
+    import argparse
+
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: expected one such as 2026-12-01T23:59+01:00"
+        ) from None
+    # As nbgrader keeps them: UTC without saying so.
+    return time.astimezone(UTC).replace(tzinfo=None)
+
+
+def run(args) -> int:
+    """Grade, and say where the results are. 1 when something could not be graded."""
+    from inferlab.grading.grade import Options, grade
+    from inferlab.grading.release import exercises_folder
+    from inferlab.grading.sandbox import Limits
+
+    certificates = (args.tls_ca, args.tls_cert, args.tls_key)
+    if args.workers < 1:
+        raise InputError(f"--workers is {args.workers}: expected 1 or more")
+    if args.cell_seconds <= 0 or args.notebook_seconds <= 0:
+        raise InputError("a time limit is not above zero: expected seconds, such as 60")
+    if not 0 <= args.late <= 100:
+        raise InputError(f"--late is {args.late}: expected a percentage from 0 to 100")
+    summary = grade(
+        Options(
+            submissions=args.submissions,
+            exercises=args.exercises or exercises_folder(),
+            course=args.course,
+            exercise=args.exercise,
+            gradebook=args.gradebook,
+            match=args.match,
+            workers=args.workers,
+            scheduler=args.scheduler,
+            certificates=certificates if all(certificates) else None,
+            due=args.due,
+            late_percent=args.late,
+            limits=Limits(cell_s=args.cell_seconds, total_s=args.notebook_seconds),
+            safe=not args.unsafe_no_sandbox,
+            regrade=args.regrade,
+            quiet=args.quiet,
+        )
+    )
+    print(
+        f"{summary.found} files: {summary.graded} graded, {summary.unchanged} unchanged,"
+        f" {len(summary.failed)} not graded"
+    )
+    for line in summary.failed:
+        print(f"  {line}", file=sys.stderr)
+    results = args.course / "results"
+    print(f"scores     {results / 'submissions.csv'}, {results / 'questions.csv'}")
+    print(f"summary    {results / 'summary.html'}")
+    print(f"feedback   {args.course / 'feedback'}")
+    print(f"by hand    cd {args.course} && jupyter lab, then Nbgrader > Formgrader")
+    return 1 if summary.failed else 0
