@@ -36,7 +36,11 @@ var inferlab = (() => {
   const count = (value) => (Number.isFinite(value) ? d3.format(Number.isInteger(value) ? "," : ",.3~g")(value) : odd(value));
   const number = (value, digits = 4) => (Number.isFinite(value) ? d3.format(`,.${digits}~r`)(value) : odd(value));
   const percent = (share, digits = 3) => `${number(100 * share, digits)}\u00a0%`;
-  const money = (value, digits = 3) => `$${Math.abs(value) < 10000 ? number(value, digits) : count(Math.round(Number(value.toPrecision(digits))))}`;
+  const money = (value, digits = 3) => {
+    if (!Number.isFinite(value)) return odd(value);
+    const rounded = Number(value.toPrecision(digits)), cents = Math.abs(rounded) >= 1 && !Number.isInteger(rounded);
+    return `$${cents ? d3.format(",.2f")(rounded) : Math.abs(rounded) < 1 ? number(rounded, digits) : count(rounded)}`;
+  };
   const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
   const format = { si, iec, duration, count, number, percent, money, plural, significant };
 
@@ -237,6 +241,32 @@ var inferlab = (() => {
     return [low / 1.3, high * 1.6];
   };
 
+  // Where each name beside a point goes: of the places around its point the one that covers the least
+  // of the lines and of the names before it, and stays inside.
+  const place = (names, lines, { left, right, top, bottom, width }) => {
+    const dots = lines.flatMap((line) => line.slice(1).flatMap(([x1, y1], i) => {
+      const [x0, y0] = line[i], n = Math.min(60, Math.ceil(Math.hypot(x1 - x0, y1 - y0) / 5)) || 1;
+      return Number.isFinite(x0 + y0 + x1 + y1) ? Array.from({ length: n }, (_, k) => [x0 + ((x1 - x0) * k) / n, y0 + ((y1 - y0) * k) / n]) : [];
+    }));
+    const taken = [];
+    return names.map((m) => {
+      const w = ruler(m.text, m.size), sides = m.left ? ["end", "start", "middle"] : ["start", "end", "middle"];
+      const heights = m.below ? [m.gap + 10, -m.gap] : [-m.gap, m.gap + 10];
+      let best = null;
+      for (const [i, dy] of heights.entries()) for (const [j, anchor] of sides.entries()) {
+        const tx = m.x + { start: m.gap - 1, end: 1 - m.gap, middle: 0 }[anchor], ty = m.y + dy + (anchor === "middle" ? Math.sign(dy) * 3 : 0);
+        const x0 = tx - { start: 0, end: w, middle: w / 2 }[anchor], box = [x0 - 2, ty - 12, x0 + w + 2, ty + 4];
+        const hits = dots.filter(([a, b]) => a > box[0] && a < box[2] && b > box[1] && b < box[3]).length;
+        const over = taken.filter((t) => t[0] < box[2] && t[2] > box[0] && t[1] < box[3] && t[3] > box[1]).length;
+        const out = Math.max(0, left - box[0]) + Math.max(0, box[2] - Math.max(right, width - 4)) + Math.max(0, top - 6 - box[1]) + Math.max(0, box[3] - bottom);
+        const cost = hits + 40 * over + 4 * out + 2 * i + j;
+        if (!best || cost < best.cost) best = { cost, box, anchor, at: [tx, ty] };
+      }
+      taken.push(best.box);
+      return { ...m, ...best };
+    });
+  };
+
   const chart = (svg, spec, width, colours) => {
     const narrow = width < 520;
     const rows = spec.rows ?? (spec.bars ? spec.bars.map((bar) => bar.name) : null);
@@ -256,9 +286,9 @@ var inferlab = (() => {
     const yDomain = rows ? [0, 1] : yAxis.domain ?? fit([...lines.flatMap((l) => l.points.map((p) => p[1])),
       ...points.map((p) => p.y), ...bands.flatMap((b) => b.points.map((p) => p[2]))], yAxis);
 
-    const named = lines.filter((l) => l.name && !l.at);
-    const endRoom = Math.max(0, ...named.map((l) => ruler(l.name))) + 12;
-    const outside = !narrow && named.length > 0 && endRoom < width * 0.24 && !rows;
+    const ends = lines.filter((l) => l.name && (l.at === undefined || l.at === null));
+    const endRoom = Math.max(0, ...ends.map((l) => ruler(l.name))) + 12;
+    const outside = !narrow && ends.length > 0 && endRoom < width * 0.24 && !rows;
     const rowRoom = rows ? Math.min(width * 0.36, Math.max(...rows.map((r) => ruler(r))) + 12) : 0;
     const barRoom = bars.length ? Math.max(...bars.map((b) => ruler(b.text ?? ""))) + 10 : 0;
     const rowHeight = spec.rowHeight ?? 34;
@@ -267,7 +297,7 @@ var inferlab = (() => {
     const inner = (margin) => [tall - margin.bottom, margin.top];
     const margin = { top: rows ? 8 : yAxis.label ? 34 : 14, right: outside ? endRoom : Math.max(14, barRoom), bottom: xAxis.label ? 46 : 28, left: rowRoom };
     const y = scaleOf(yAxis, yDomain, inner(margin));
-    const yTicks = rows ? [] : tickValues(yAxis, y, (tall - margin.top - margin.bottom) / 44);
+    const yTicks = rows ? [] : tickValues(yAxis, y, (tall - margin.top - margin.bottom) / (yAxis.log ? 44 : 54));
     if (!rows) margin.left = Math.max(30, ...yTicks.map((v) => ruler(yText(v), 12) + 14));
     const left = margin.left, right = width - margin.right, top = margin.top, bottom = tall - margin.bottom;
     const x = scaleOf(xAxis, xDomain, [left, right]);
@@ -290,8 +320,8 @@ var inferlab = (() => {
       put(text(yText(v), { class: "il-tick", x: left - 8, y: y(v) + 4, "text-anchor": "end" }));
     }
     const widest = (values) => Math.max(...values.map((v) => ruler(xText(v), 12)));
-    let xTicks = xAxis.hidden ? [] : tickValues(xAxis, x, (right - left) / 64);
-    while (xTicks.length > 2 && (right - left) / xTicks.length < widest(xTicks) * 0.9 + 10) xTicks = xTicks.filter((_, i) => i % 2 === 0);
+    let xTicks = xAxis.hidden ? [] : tickValues(xAxis, x, (right - left) / 72);
+    while (xTicks.length > 2 && (right - left) / xTicks.length < widest(xTicks) + 16) xTicks = xTicks.filter((_, i) => i % 2 === 0);
     for (const v of xTicks) {
       const px = x(v);
       if (rows || xAxis.grid !== false) put(s("line", { class: "il-grid", x1: px, x2: px, y1: top, y2: bottom }));
@@ -321,7 +351,6 @@ var inferlab = (() => {
         if (gap > 18) put(halo(a.name, { class: "il-label", x: x(at[0]), y: (y(at[1]) + y(at[2])) / 2 + 4, "text-anchor": "middle", style: `fill:${ink(a.role)}` }));
       }
     }
-    const taken = [];
     const rules = [];
     for (const r of spec.rules ?? []) {
       const role = r.role ?? "muted", style = `stroke:${ink(role)}`;
@@ -340,6 +369,7 @@ var inferlab = (() => {
       }
     }
     const path = d3.line().x((p) => x(p[0])).y((p) => y(p[1])).defined((p) => Number.isFinite(y(p[1])) && Number.isFinite(x(p[0])));
+    const named = []; // names beside a point, placed last, where they cover least
     const labels = [], legend = []; // names at the ends of lines; without room for them, a legend
     for (const l of lines) {
       body.append(s("path", { class: `il-line${l.faint ? " il-faint" : ""}`, d: path(l.points) ?? "", "stroke-dasharray": dashes(l), style: `stroke:${ink(l.role)}` }));
@@ -348,7 +378,7 @@ var inferlab = (() => {
       if (!visible.length) continue;
       if (l.at !== undefined && l.at !== null) {
         const p = visible[Math.min(visible.length - 1, Math.round((visible.length - 1) * l.at))];
-        labels.push({ x: x(p[0]), y: y(p[1]) - 9, anchor: "middle", l });
+        named.push({ x: x(p[0]), y: y(p[1]), text: l.name, role: l.role, gap: 6, size: 12.5 });
         continue;
       }
       const p = visible[visible.length - 1], px = x(p[0]), atEnd = px > right - 3;
@@ -365,7 +395,6 @@ var inferlab = (() => {
     for (const m of labels) {
       const x0 = m.anchor === "start" ? m.x : Math.max(m.x, left + (m.anchor === "end" ? ruler(m.l.name) : ruler(m.l.name) / 2));
       put(halo(m.l.name, { class: "il-label", x: x0, y: m.y, "text-anchor": m.anchor, style: `fill:${ink(m.l.role)}` }));
-      taken.push(m);
     }
     put(...rules);
 
@@ -382,7 +411,7 @@ var inferlab = (() => {
           if (piece.name && x1 - x0 > ruler(piece.name, 12) + 10) put(text(piece.name, { class: "il-onbar", x: (x0 + x1) / 2, y: band(bar.name) + band.bandwidth() / 2 + 4, "text-anchor": "middle" }));
           from = to;
         }
-        if (bar.text) put(text(bar.text, { class: "il-label il-value", x: Math.min(x(from), right) + 6, y: band(bar.name) + band.bandwidth() / 2 + 4 }));
+        if (bar.text) put(halo(bar.text, { class: "il-label il-value", x: Math.min(x(from), right) + 6, y: band(bar.name) + band.bandwidth() / 2 + 4 }));
       }
       for (const span of spans) {
         const x0 = Math.max(left, x(span.from)), x1 = Math.min(right, x(span.to));
@@ -400,16 +429,10 @@ var inferlab = (() => {
       if (p.drop?.includes("x")) body.append(s("line", { class: "il-drop", x1: px, x2: px, y1: py, y2: bottom, style: `stroke:${ink(p.role)}` }));
       if (p.drop?.includes("y")) body.append(s("line", { class: "il-drop", x1: left, x2: px, y1: py, y2: py, style: `stroke:${ink(p.role)}` }));
       put(s("circle", { class: `il-point${p.small ? " il-minor" : ""}`, cx: px, cy: py, r: p.small ? 4 : 6.5, style: `fill:${ink(p.role)}` }));
-      if (!p.text) continue;
-      const w = ruler(p.text, p.small ? 12 : 13.8) + 14, roomLeft = px - w > left - 4, roomRight = px + w < width;
-      const side = p.side === "left" ? (roomLeft || !roomRight ? "left" : "right") : roomRight || !roomLeft ? "right" : "left";
-      const yText0 = p.below ? py + 20 : py - 11;
-      const anchor = side === "left" ? "end" : "start";
-      let tx = px + (side === "left" ? -9 : 9);
-      if (anchor === "start") tx = Math.min(tx, width - w + 10);
-      else tx = Math.max(tx, w - 10);
-      put(halo(p.text, { class: `il-label${p.small ? " il-small" : " il-strong"}`, x: tx, y: Math.max(top + 8, Math.min(yText0, bottom - 6)), "text-anchor": anchor, style: `fill:${ink(p.role)}` }));
+      if (p.text) named.push({ x: px, y: py, text: p.text, role: p.role, below: p.below, left: p.side === "left", gap: 10, size: p.small ? 12 : 13.8, style: p.small ? "il-small" : "il-strong" });
     }
+    place(named, lines.map((l) => l.points.map((p) => [x(p[0]), y(p[1])])), { left, right, top, bottom, width }).forEach((m) =>
+      put(halo(m.text, { class: `il-label ${m.style ?? ""}`, x: m.at[0], y: m.at[1], "text-anchor": m.anchor, style: `fill:${ink(m.role)}` })));
 
     svg.setAttribute("viewBox", `0 0 ${width} ${tall}`);
     svg.setAttribute("width", width);
@@ -428,7 +451,7 @@ var inferlab = (() => {
     return `
 .il{${colours("light")};--il-ground:var(--pst-color-background,var(--jp-layout-color0,#fff));--il-text:var(--pst-color-text-base,var(--jp-content-font-color1,#1f2328));
 --il-quiet:color-mix(in srgb,var(--il-text) 68%,var(--il-ground));--il-hair:color-mix(in srgb,var(--il-text) 13%,var(--il-ground));--il-accent:var(--pst-color-primary,var(--jp-brand-color1,#0068a5));
-color:var(--il-text);background:var(--il-ground);border:1px solid var(--il-hair);border-radius:10px;padding:1.1rem 1.25rem 1rem;margin:1.25rem 0;font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Liberation Sans",Arial,sans-serif;font-size:15px;line-height:1.45;box-sizing:border-box;max-width:100%;overflow:hidden}
+color:var(--il-text);background:var(--il-ground);border:1px solid var(--il-hair);border-radius:10px;padding:1.1rem 1.25rem 1rem;margin:1.25rem 0;font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Liberation Sans",Arial,sans-serif;font-size:15px;line-height:1.45;box-sizing:border-box;max-width:100%;overflow:clip}
 ${dark}{${colours("dark")}}
 .il *{box-sizing:border-box}
 .il-top{display:flex;align-items:baseline;justify-content:space-between;gap:1rem;margin-bottom:.85rem}
@@ -488,18 +511,19 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
 .il-drop{stroke-width:1.2;stroke-dasharray:1.5 4;stroke-linecap:round;opacity:.8}
 .il-point{stroke:var(--il-ground);stroke-width:2.5}
 .il-minor{stroke-width:1.5}
-.il dl.il-facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(132px,1fr));gap:.75rem 1.2rem;margin:.8rem 0 0!important;padding-top:.8rem;border-top:1px solid var(--il-hair)}
-.il-facts div{display:flex;flex-direction:column;min-width:0}
-.il .il-facts dt{font-size:.82em;font-weight:400;color:var(--il-quiet);margin:0;display:flex;align-items:center;gap:.4rem}
-.il-facts dt i{flex:none;width:9px;height:9px;border-radius:2px}
+.il dl.il-facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(132px,1fr));gap:0 1.2rem;margin:.8rem 0 0!important;padding-top:.1rem;border-top:1px solid var(--il-hair)}
+.il-facts div{display:grid;grid-row:span 3;grid-template-rows:subgrid;align-content:start;min-width:0;margin-top:.7rem}
+.il .il-facts dt{font-size:.82em;font-weight:400;color:var(--il-quiet);margin:0;display:flex;align-items:flex-start;gap:.4rem;line-height:1.3}
+.il-facts dt i{flex:none;width:9px;height:9px;border-radius:2px;margin-top:.28em}
 .il .il-facts dd{font-size:1.12em;font-weight:600;font-variant-numeric:tabular-nums;margin:.05rem 0 0!important;letter-spacing:-.01em}
 .il .il-facts dd.il-note{font-size:.82em;font-weight:400;color:var(--il-quiet);line-height:1.3;letter-spacing:0}
 .il-table{overflow-x:auto;margin:.8rem 0 0}
 .il-table table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
 .il-table th,.il-table td{padding:.35rem .6rem;text-align:right;border-bottom:1px solid var(--il-hair);white-space:nowrap}
+.il-table th{white-space:normal!important;vertical-align:bottom}
 .il-table :is(th,td):first-child{text-align:left;padding-left:0}
 .il-table th{font-weight:500;color:var(--il-quiet)}
-@media (max-width:480px){.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il-many .il-head{flex-direction:column}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il dl.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
+@media (max-width:480px){.il-table table{font-size:.82em}.il-table :is(th,td){padding:.3rem .3rem}.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il-many .il-head{flex-direction:column}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il-many+.il-sentence{position:sticky;bottom:0;z-index:2;background:var(--il-ground);box-shadow:0 -.5rem .5rem -.3rem var(--il-ground),0 .5rem 0 var(--il-ground)}.il dl.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
 @media (prefers-reduced-motion:reduce){.il *{transition:none!important}}
 @media print{.il-button,.il input[type=range]{display:none}}
 `;
@@ -609,6 +633,7 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
         if (out.table) {
           table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ...out.table.head.map((x) => h("th", { scope: "col" }, x)))),
             h("tbody", {}, ...out.table.rows.map((row) => h("tr", {}, ...row.map((x) => h("td", {}, x)))))));
+          table.toggleAttribute("tabindex", table.scrollWidth > table.clientWidth); // so that keys can scroll it
         }
         if (settled) {
           // Screen readers wait while the reader is still moving.
