@@ -3,7 +3,8 @@
 The notebooks of a build run with INFERLAB_WIDGETS=page, so each widget's module leaves out what all
 widgets share. Here the page gets those scripts, before the runtime that starts the widgets; and the
 table that each widget carries (its trait `fallback`) is written into the page, where the runtime
-takes it away once the widget stands.
+takes it away once the widget stands. The models' random ids become numbers in the order of the page,
+so that two builds of one commit are equal.
 """
 
 import json
@@ -26,38 +27,43 @@ def _configure(app, config):
     config.nb_ipywidgets_js = {name: deferred for name in (*SHARED, RUNTIME)}
 
 
-def _take_tables(script):
+def _rename(text, names):
+    """Replace each random id by its name."""
+    return re.sub("|".join(names), lambda match: names[match[0]], text)
+
+
+def _take_tables(content):
     """Take each widget's table out of the state that myst-nb embeds: {model id: table}."""
-    content = json.loads(script.attributes["body"])
-    tables = {
+    return {
         name: widget["state"].pop("fallback")
         for name, widget in content["state"].items()
         if widget.get("state", {}).get("fallback")
     }
-    # "<" inside the JSON must not end the script element early.
-    state = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
-    script.attributes["body"] = state
-    return tables
 
 
-def _write_fallbacks(app, pagename, templatename, context, doctree):
-    tables = {}
+def _prepare_widgets(app, pagename, templatename, context, doctree):
     for script in context.get("script_files", []):
         if getattr(script, "attributes", {}).get("type") == _STATE_TYPE:
-            tables |= _take_tables(script)
-    if not tables:
+            break
+    else:
         return
+    content = json.loads(script.attributes["body"])
+    tables = _take_tables(content)
 
     def with_table(match):
         table = tables.get(json.loads(match[1]).get("model_id"))
         return match[0] + (f'<div class="widget-fallback">{table}</div>' if table else "")
 
-    context["body"] = _VIEW.sub(with_table, context["body"])
+    names = {name: f"widget-{i}" for i, name in enumerate(content["state"], start=1)}
+    # "<" inside the JSON must not end the script element early.
+    state = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    script.attributes["body"] = _rename(state, names)
+    context["body"] = _rename(_VIEW.sub(with_table, context["body"]), names)
 
 
 def setup(app):
     os.environ["INFERLAB_WIDGETS"] = PAGE  # the kernels that run the notebooks inherit it
     app.add_css_file("figures.css")
     app.connect("config-inited", _configure, priority=100)  # before myst-nb reads its settings
-    app.connect("html-page-context", _write_fallbacks)
+    app.connect("html-page-context", _prepare_widgets)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

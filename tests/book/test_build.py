@@ -54,6 +54,20 @@ def test_a_page_without_a_fault_builds(tmp_path):
     assert '<span class="number">43.4\u00a0TFLOP</span>' in page
 
 
+def test_two_builds_of_a_page_are_equal(tmp_path):
+    """With a figure and a widget, whose ids and dates would differ if they were left alone."""
+    pages = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        status, log = build(tmp_path / name, FAULTS.parent / "drawn.md")
+        assert status == 0, log
+        html = tmp_path / name / "_build" / "html"
+        files = sorted(path for path in html.rglob("*") if path.is_file())
+        pages.append({path.relative_to(html): path.read_bytes() for path in files})
+    assert pages[0].keys() == pages[1].keys()
+    assert [path for path in pages[0] if pages[0][path] != pages[1][path]] == []
+
+
 def test_every_fault_has_its_fixture():
     assert {path.stem for path in FAULTS.glob("*.md")} == set(EXPECTED)
 
