@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import vendor
 
 ROOT = Path(__file__).resolve().parents[2]
