@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from importlib import resources
 from typing import Any

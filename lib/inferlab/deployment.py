@@ -16,7 +16,6 @@ from inferlab.accounting import ENGINE
 from inferlab.architecture import Architecture
 from inferlab.quantities import (
     InputError,
-    bytes_of,
     bytes_per_element,
     is_array,
     maximum,
@@ -150,7 +149,7 @@ def memory(
     card = d.accelerator.capacity
     if card is None:
         raise InputError(f"{d.accelerator.name} has no capacity: expected the bytes of its memory")
-    weights = ratio(bytes_of(d.architecture.parameters.total, d.weights), d.gpus)
+    weights = ratio(d.architecture.weight_bytes(d.weights), d.gpus)
     kv = number(batch, "batch") * kv_bytes(d, length, d.kv or "bf16")
     kept = card - fraction * card + reserved
     return Memory(weights, kv, kept, card - weights - kv - kept)
