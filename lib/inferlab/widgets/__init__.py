@@ -15,6 +15,7 @@ _WIDGETS = {
     "RooflineExplorer": "roofline_explorer",
     "KVGrowth": "kv_growth",
     "BatchIntensity": "batch_intensity",
+    "GenerationWork": "generation_work",
     "TwoBills": "two_bills",
     "EngineSteps": "engine_steps",
     "AgentPrefill": "agent_prefill",

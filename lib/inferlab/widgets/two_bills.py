@@ -22,12 +22,12 @@ class TwoBills(Explorer):
 
     title = "Two bills: training once, serving every day"
     sweep = "B"
-    columns = {  # noqa: RUF012
+    columns = {
         "training_usd": "Training",
         "month_usd": "Serving, a month",
         "even": "Equal after, days",
     }
-    units = {"training_usd": "USD", "month_usd": "USD"}  # noqa: RUF012
+    units = {"training_usd": "USD", "month_usd": "USD"}
 
     @classmethod
     def controls(cls):
