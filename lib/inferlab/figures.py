@@ -22,6 +22,8 @@ page inverts their lightness and keeps their hues. matplotlib is loaded on first
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inferlab.quantities import InputError
@@ -74,6 +76,7 @@ def style() -> None:
     """Set matplotlib up for the book. `figure` does it for you."""
     import matplotlib
 
+    _add_typeface()
     ink, muted = ROLES["total"].light, ROLES["muted"].light
     matplotlib.rcParams.update(
         {
@@ -83,14 +86,21 @@ def style() -> None:
             "savefig.facecolor": "white",
             "svg.hashsalt": "inferlab",  # without it, ids differ at every build
             "svg.fonttype": "path",  # the same letters on every machine
-            "font.family": "sans-serif",
-            "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib
-            "font.size": 9.5,
-            "mathtext.fontset": "dejavusans",
+            "font.family": ["Inter", "DejaVu Sans"],  # the second has Greek and the rarer signs
+            "font.size": 10,
+            "mathtext.fontset": "custom",
+            "mathtext.rm": "Inter",
+            "mathtext.it": "Inter:italic",
+            "mathtext.bf": "Inter:bold",
+            "mathtext.bfit": "Inter:bold",
+            "mathtext.sf": "Inter",
+            "mathtext.cal": "DejaVu Sans",
+            "mathtext.tt": "DejaVu Sans Mono",
+            "mathtext.fallback": "stixsans",
             "text.color": ink,
             "axes.edgecolor": muted,
             "axes.labelcolor": ink,
-            "axes.labelsize": 9.5,
+            "axes.labelsize": 10,
             "axes.linewidth": 0.8,
             "axes.spines.top": False,
             "axes.spines.right": False,
@@ -127,6 +137,15 @@ def style() -> None:
 
     if get_ipython() is not None:
         set_matplotlib_formats("svg", metadata={"Date": None})
+
+
+@cache
+def _add_typeface() -> None:
+    """Make Inter, which comes with the library, known to matplotlib."""
+    from matplotlib import font_manager
+
+    for file in sorted((Path(__file__).parent / "data" / "fonts").glob("*.ttf")):
+        font_manager.fontManager.addfont(file)
 
 
 def figure(rows: int = 1, columns: int = 1, *, height: float = 4.0, width: float = WIDTH, **kwargs):
@@ -247,7 +266,7 @@ def text(
     halo = [effects.withStroke(linewidth=3, foreground="white")]
     return ax.annotate(
         words, (x, y), xytext=(dx, dy), textcoords="offset points", color=_role(role).light,
-        path_effects=halo, annotation_clip=False, **{"fontsize": 9.5, **kwargs},
+        path_effects=halo, annotation_clip=False, **{"fontsize": 10, **kwargs},
     )  # fmt: skip
 
 
@@ -288,7 +307,7 @@ def rule(
         ax.axhline(y, color=look.light, linewidth=1, linestyle=dash, zorder=1)
         place = {"xy": (1, y), "xycoords": ("axes fraction", "data"), "xytext": (-2, 3)}
         align = {"ha": "right", "va": "bottom"}
-    ax.annotate(text, textcoords="offset points", color=look.light, fontsize=9, **place, **align)
+    ax.annotate(text, textcoords="offset points", color=look.light, fontsize=9.5, **place, **align)
 
 
 def bars(ax: Axes, names, values, roles, *, fmt="{:,.3g}") -> None:

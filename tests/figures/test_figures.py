@@ -90,6 +90,25 @@ def test_two_drawings_are_byte_for_byte_equal():
     assert "<dc:date>" not in first
 
 
+def test_letters_are_the_same_on_every_machine():
+    from matplotlib import font_manager
+
+    figures.style()
+    for weight in ("normal", "bold"):
+        wanted = font_manager.FontProperties(family=["Inter"], weight=weight)
+        found = font_manager.findfont(wanted, fallback_to_default=False)
+        assert "inferlab/data/fonts/Inter-" in found.replace("\\", "/")
+        assert ("Bold" in found) == (weight == "bold")
+
+
+@pytest.mark.needs("node")
+def test_the_typeface_is_what_its_package_makes():
+    import fonts
+
+    for name, data in fonts.make().items():
+        assert (fonts.FOLDER / name).read_bytes() == data
+
+
 def test_ticks_are_si():
     assert [figures.si_tick(v) for v in (0, 1, 0.01, 0.001, 1500, 1e6, 2e13, 1e-6, -3e9)] == [
         "0", "1", "0.01", "1m", "1.5k", "1M", "20T", "1µ", "-3G",

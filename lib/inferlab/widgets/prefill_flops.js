@@ -7,7 +7,7 @@ export const view = ({ v, f, along, format: { si, count, percent } }) => {
         ? `From ${count(Math.round(crossing))} tokens on, attention is the larger part.`
         : `Attention is the larger part: the two were equal at ${count(Math.round(crossing))} tokens.`),
     chart: {
-      x: { label: "Prompt length", unit: "tokens", log: true, domain: [16, 131072], control: "N" },
+      x: { label: "Prompt length", unit: "tokens", log: true, domain: [16, 1048576], control: "N" },
       y: { label: "Work of one prefill", unit: "FLOP", log: true },
       lines: [
         { role: "weights", name: "linear layers", y: along("linear", "N") },

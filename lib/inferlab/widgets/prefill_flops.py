@@ -19,11 +19,19 @@ class PrefillFlops(Explorer):
     @classmethod
     def controls(cls):
         return [
-            Slider("N", "Prompt length", 16, 131_072, 3000, "tokens", log=True),
+            Slider("N", "Prompt length", 16, 1_048_576, 3000, "tokens", log=True),
             Select(
                 "model",
                 "Model",
-                models("LLaMA-7B-text", "LLaMA-7B", "Llama-3.1-8B", "SmolLM2-135M"),
+                models(
+                    "LLaMA-7B-text",
+                    "LLaMA-7B",
+                    "LLaMA-65B",
+                    "Llama-3.1-8B",
+                    "Llama-3.1-70B",
+                    "Llama-3.1-405B",
+                    "SmolLM2-135M",
+                ),
                 "LLaMA-7B-text",
             ),
         ]

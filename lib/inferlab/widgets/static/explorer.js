@@ -513,6 +513,7 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
 .il-minor{stroke-width:1.5}
 .il dl.il-facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(132px,1fr));gap:0 1.2rem;margin:.8rem 0 0!important;padding-top:.1rem;border-top:1px solid var(--il-hair)}
 .il-facts div{display:grid;grid-row:span 3;grid-template-rows:subgrid;align-content:start;min-width:0;margin-top:.7rem}
+.il .il-facts :is(dt,dd){float:none;width:auto}
 .il .il-facts dt{font-size:.82em;font-weight:400;color:var(--il-quiet);margin:0;display:flex;align-items:flex-start;gap:.4rem;line-height:1.3}
 .il-facts dt i{flex:none;width:9px;height:9px;border-radius:2px;margin-top:.28em}
 .il .il-facts dd{font-size:1.12em;font-weight:600;font-variant-numeric:tabular-nums;margin:.05rem 0 0!important;letter-spacing:-.01em}
