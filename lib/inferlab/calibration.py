@@ -310,6 +310,15 @@ def find(accelerator: str, engine: str | None = None, known: Groups | None = Non
     return known.get((accelerator, None))
 
 
+def left_out() -> dict[str, float]:
+    """Each fitted row's leave-one-out error, in the group that answers for its engine."""
+    errors = {}
+    # An engine's own group comes after that of all engines, and replaces it.
+    for group in sorted(groups().values(), key=lambda group: group.engine is not None):
+        errors |= group.rows
+    return errors
+
+
 # --- fitting -----------------------------------------------------------------------------------------
 
 _NAMES = tuple(f.name for f in fields(Efficiency))

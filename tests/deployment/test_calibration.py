@@ -17,16 +17,8 @@ CASES = {id: case for id, row in ROWS.items() if (case := calibration.usable(row
 NOT_COMPARABLE = {"m515"}
 
 
-def own_errors():
-    """Each row's leave-one-out error in its own engine's group, else in its accelerator's."""
-    errors = {}
-    for group in sorted(calibration.groups().values(), key=lambda g: g.engine is not None):
-        errors |= group.rows
-    return errors
-
-
 def error_of(quantile, **wanted):
-    errors = own_errors()
+    errors = calibration.left_out()
     chosen = [
         abs(errors[id])
         for id, case in CASES.items()
@@ -106,7 +98,7 @@ class TestTrap18AccuracyIsStated:
 
     def test_first_token_on_an_a100(self):
         # aiconfigurator issue 1205: 45 % off on the mean.
-        errors = own_errors()
+        errors = calibration.left_out()
         chosen = [
             abs(errors[id])
             for id, c in CASES.items()
@@ -120,7 +112,7 @@ class TestTrap18AccuracyIsStated:
             assert 0 < group.error() <= group.error(0.9) < 0.5
 
     def test_the_calibrated_one_is_nearer_than_the_bound(self):
-        errors = own_errors()
+        errors = calibration.left_out()
         bounds = [1 - ROWS[id].attained for id in errors]
         assert calibration.quantile_of(bounds, 0.5) > 0.35
         assert calibration.quantile_of(list(map(abs, errors.values())), 0.5) < 0.06
