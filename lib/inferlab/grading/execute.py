@@ -9,12 +9,15 @@ from __future__ import annotations
 import atexit
 import json
 import threading
+from typing import TYPE_CHECKING
 
 from inferlab.feedback.exercise import RECEIPT
-from inferlab.grading.checks import AnswerKey
-from inferlab.grading.normalise import Normalised
 from inferlab.grading.sandbox import Limits
 from inferlab.grading.warm import Kernel
+
+if TYPE_CHECKING:  # a worker runs notebooks and needs none of what reads and compares them
+    from inferlab.grading.checks import AnswerKey
+    from inferlab.grading.normalise import Normalised
 
 _kernels = threading.local()
 

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -226,6 +227,7 @@ def _judge(task: Task, ran: dict) -> Result:
         cell = code[int(place)] if 0 <= int(place) < len(code) else None
         name = (cell.id or "a cell that the learner added") if cell else "the whole notebook"
         notes.append(f"{name}: stopped ({reason})")
+    notes += _accidents(ran, normalised)
     verdicts = [key.judge(question.id, emitted.get(question.id)) for question in key.automatic]
     texts = {cell.question: cell.source for cell in normalised.cells if cell.role == "essay"}
     essays = {
@@ -238,6 +240,23 @@ def _judge(task: Task, ran: dict) -> Result:
         task.submission.student, task.source.name, task.fingerprint, status, task.submission.path,
         notes, verdicts, essays, task.submission.timestamp,
     )  # fmt: skip
+
+
+def _accidents(ran: dict, normalised: Normalised) -> list[str]:
+    """A note for each answer cell that ended in an error, as far as the learner's process says."""
+    notes = []
+    for place, cell in enumerate(normalised.code):
+        for output in ran["outputs"].get(str(place), ()):
+            name = output.get("ename") if isinstance(output, dict) else None
+            if cell.role == "answer" and isinstance(name, str):
+                known = re.fullmatch(r"[A-Za-z_]{1,40}", name)
+                if name == "TookTooLong":
+                    notes.append(f"{cell.question}: its cell was stopped at the time limit")
+                else:
+                    notes.append(
+                        f"{cell.question}: its cell ended in {known[0] if known else 'an error'}"
+                    )
+    return notes
 
 
 # --- running ---------------------------------------------------------------------------------

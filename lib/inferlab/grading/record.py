@@ -156,7 +156,7 @@ class Gradebook:
         ).scalar()
         essays_before = json.loads(before) if before else {}
         verdicts = {f"{verdict.question}_check": verdict for verdict in result.verdicts}
-        failed = result.status in ("unreadable", "no notebook")
+        failed = not result.verdicts
         for grade in notebook.grades:
             verdict = verdicts.get(grade.cell.name)
             if verdict is not None:

@@ -21,7 +21,7 @@ from inferlab.grading.normalise import Normalised
 from inferlab.grading.record import Gradebook, Result
 from inferlab.grading.release import Source
 
-_CDN = re.compile(r"<script[^>]*src=\"https?:[^>]*></script>")
+_CDN = re.compile(r"<script[^>]*src=\"https?:[^>]*>\s*</script>")
 
 # Shown in the grader's and the learner's browser: no HTML, no scripts, no SVG from a submission.
 SAFE_OUTPUTS = ("text/plain", "text/latex", "image/png", "image/jpeg")
@@ -275,7 +275,7 @@ def _question_rows(submitted, result: Result, source: Source) -> list[dict]:
         verdict = verdicts.get(question.id)
         if verdict is not None:
             status = verdict.status
-        elif result.status in ("unreadable", "no notebook"):
+        elif not result.verdicts:
             status = result.status
         elif grade.needs_manual_grade:
             status = "waiting for person"
