@@ -329,6 +329,30 @@ def bars(ax: Axes, names, values, roles, *, fmt="{:,.3g}") -> None:
                     va="center", ha="left", annotation_clip=False)  # fmt: skip
 
 
+def canvas(height: float = 3.0, width: float = WIDTH):
+    """A figure without axes for drawings of boxes and arrows: coordinates run from 0 to 1."""
+    fig, ax = figure(height=height, width=width)
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.axis("off")
+    return fig, ax
+
+
+def box(ax: Axes, x: float, y: float, words: str, role: str = "total", **kwargs):
+    """Words in a rounded box around (x, y), framed in the colour of `role`."""
+    frame = {"boxstyle": "round,pad=0.6", "facecolor": "white", "edgecolor": _role(role).light}
+    look = {"ha": "center", "va": "center", "linespacing": 1.5, "color": _role(role).light}
+    return ax.text(x, y, words, bbox=frame, **{**look, **kwargs})
+
+
+def arrow(ax: Axes, start, end, role: str = "muted", words: str = "") -> None:
+    """An arrow from one point to another, with words at its middle."""
+    look = {"arrowstyle": "-|>", "color": _role(role).light, "shrinkA": 2, "shrinkB": 2}
+    ax.annotate("", end, start, arrowprops=look)
+    if words:
+        middle = [(a + b) / 2 for a, b in zip(start, end, strict=True)]
+        text(ax, *middle, words, role, dy=4, ha="center", va="bottom")
+
+
 def svg(fig: Figure) -> str:
     """The figure as SVG text, the same at every call; for tests and files outside notebooks."""
     import io

@@ -139,6 +139,16 @@ def test_powers_of_two():
     assert {"1", "16", "256"} <= set(shown)
 
 
+def test_drawings_of_boxes_and_arrows():
+    fig, ax = figures.canvas(2)
+    figures.box(ax, 0.2, 0.5, "compare", "memory")
+    figures.arrow(ax, (0.3, 0.5), (0.7, 0.5), words="yes")
+    assert ax.get_xlim() == (0, 1)
+    assert [t.get_text() for t in ax.texts] == ["compare", "", "yes"]
+    assert ax.texts[0].get_color() == figures.colour("memory")
+    assert figures.svg(fig) == figures.svg(fig)
+
+
 def test_what_does_not_exist_is_refused():
     _, ax = figures.figure()
     with pytest.raises(InputError, match="unknown role 'weight'"):

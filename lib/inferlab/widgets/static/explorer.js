@@ -70,8 +70,10 @@ var inferlab = (() => {
     return element;
   };
   const h = make(HTML), s = make(SVG);
+  // In JupyterLab each widget brings its own copy of this script: their ids must differ too.
+  const copy = Math.random().toString(36).slice(2, 7);
   let serial = 0;
-  const unique = (stem) => `il-${stem}-${(serial += 1)}`;
+  const unique = (stem) => `il-${copy}-${stem}-${(serial += 1)}`;
   const plain = (text) => text.replaceAll("**", "");
   const rich = (text) => text.split("**").map((part, i) => (i % 2 ? h("strong", {}, part) : part));
 

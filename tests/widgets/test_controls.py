@@ -1,0 +1,184 @@
+"""What the shared controls do, on a widget of our own: dragging, gliding, playing, presets."""
+
+import json
+
+import pytest
+import sympy
+
+from inferlab.quantities import InputError
+from inferlab.widgets.explorer import Explorer, Select, Slider, Toggle, sweep_stops
+
+pytestmark = pytest.mark.needs("chromium")
+x, y, doubled = sympy.symbols("x y doubled", positive=True)
+
+
+class Sample(Explorer):
+    """z = x y, doubled on request; presets move both sliders."""
+
+    title = "A sample"
+
+    @classmethod
+    def controls(cls):
+        return [
+            Slider("x", "Across", 1, 1000, 10, "m", log=True),
+            Slider("y", "Up", 0, 5, 2, play=0.05),
+            Select("preset", "Preset", {"small": {"x": 10, "y": 2}, "large": {"x": 800, "y": 5}}, "small"),
+            Toggle("doubled", "Doubled", False, help="Twice as much."),
+        ]  # fmt: skip
+
+    @classmethod
+    def formulas(cls):
+        return {"z": x * y * (1 + doubled)}
+
+    @classmethod
+    def view(cls):
+        return """export const view = ({ v, f, along, format: { number } }) => ({
+            sentence: `z is **${number(f.z(), 6)}**`,
+            chart: {
+                x: { label: "x", log: true, domain: [1, 1000], control: "x" },
+                y: { label: "z", domain: [0, 10000] },
+                lines: [{ role: "compute", name: "z", y: along("z", "x") }],
+                points: [{ x: v.x, y: f.z(), role: "compute", text: "here" }],
+            },
+        });"""
+
+
+@pytest.fixture
+def sample(show):
+    page = show(Sample()).page
+    page.values = lambda: json.loads(page.locator(".il").get_attribute("data-values"))
+    page.sentence = lambda: page.locator(".il-sentence").inner_text()
+    return page
+
+
+def test_a_preset_moves_its_sliders_and_a_moved_slider_is_custom(sample):
+    sample.get_by_label("Preset").select_option("large")
+    assert sample.values() == {"x": 800, "y": 5, "preset": "large", "doubled": False}
+    assert sample.sentence() == "z is 4,000"
+    sample.get_by_label("Across").press("ArrowLeft")
+    assert sample.get_by_label("Preset").input_value() == "custom"
+    sample.get_by_label("Preset").select_option("small")
+    assert sample.values()["x"] == 10
+
+
+def test_a_preset_chosen_in_python_moves_its_sliders_too():
+    assert Sample(preset="large").values["x"] == 800
+    assert Sample(preset="large", x=20).compute("z") == 100
+    assert Sample(preset="large").compute("z") == 4000
+
+
+def test_a_toggle_is_one_or_zero(sample):
+    sample.get_by_label("Doubled").press("Space")
+    assert sample.sentence() == "z is 40"
+    assert sample.get_by_role("switch").get_attribute("aria-describedby")
+
+
+def test_dragging_in_the_chart_moves_the_slider(sample):
+    chart = sample.locator(".il-chart > svg")
+    box = chart.bounding_box()
+    sample.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.5)
+    sample.mouse.down()
+    low = sample.values()["x"]
+    sample.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.5)
+    sample.mouse.up()
+    high = sample.values()["x"]
+    sample.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + box["height"] * 0.5)
+    assert 1 < low < 20 < 100 < high < 1000
+    assert sample.values()["x"] == high, "a pointer that is not pressed moves nothing"
+
+
+def test_the_player_walks_to_the_end_and_can_be_paused(sample):
+    sample.get_by_role("button", name="Next").click()
+    assert sample.values()["y"] == 3
+    sample.get_by_role("button", name="back").click()
+    assert sample.values()["y"] == 2
+    sample.get_by_role("button", name="Play").click()
+    sample.wait_for_function("JSON.parse(document.querySelector('.il').dataset.values).y === 5")
+    assert sample.get_by_role("button", name="Play").count() == 1, "it stopped at the end"
+    sample.get_by_role("button", name="Play").click()
+    sample.get_by_role("button", name="Pause").click()
+    stopped = sample.values()["y"]
+    sample.wait_for_timeout(200)
+    assert sample.values()["y"] == stopped
+
+
+def test_a_change_glides_and_ends_exactly(chromium, tmp_path):
+    from show_widget import page as page_text
+
+    file = tmp_path / "glide.html"
+    file.write_text(page_text([Sample()]), "utf-8")
+    page = chromium.new_page(reduced_motion="no-preference")
+    page.goto(file.as_uri())
+    page.wait_for_selector("html[data-widgets=ready]")
+    path = page.evaluate(
+        """async () => {
+            const seen = [], select = document.querySelector(".il select");
+            const at = () => Number(document.querySelector(".il-point").getAttribute("cx"));
+            select.value = "large";
+            select.dispatchEvent(new Event("change"));
+            for (let i = 0; i < 60; i += 1) {
+                await new Promise(requestAnimationFrame);
+                seen.push(at());
+            }
+            return seen;
+        }"""
+    )
+    assert path == sorted(path)
+    assert len(set(path)) > 4, "it moved there, and did not jump"
+    assert page.locator(".il-sentence").inner_text() == "z is 4,000"
+    page.close()
+
+
+def test_two_copies_of_the_scripts_give_different_ids(visit):
+    from inferlab.widgets.explorer import shared_scripts
+    from show_widget import page as page_text
+
+    first, second = Sample(), Sample()
+    for i, widget in enumerate((first, second)):
+        widget._esm = f"{shared_scripts()}{widget._esm}\n// {i}"  # as in JupyterLab
+    page = visit(page_text([first, second])).page
+    ids = page.evaluate("[...document.querySelectorAll('.il [id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids)) > 8
+
+
+def test_sweeps_hold_both_ends_and_the_present_value():
+    stops = sweep_stops(Slider("n", "n", 1, 4096, 37, log=True), 37)
+    assert stops[0] == 1 and stops[-1] == 4096 and 37 in stops
+    assert sweep_stops(Slider("n", "n", 0, 1, 0.5, integer=False, step=0.1), 0.5)[:2] == [0, 0.2]
+    assert sweep_stops(Slider("n", "n", 1, 9, 3, stops=(1, 3, 9)), 3) == [1, 3, 9]
+
+
+def test_a_class_that_contradicts_itself_is_refused():
+    class Twice(Sample):
+        @classmethod
+        def controls(cls):
+            return [Slider("x", "a", 1, 2, 1), Slider("x", "b", 1, 2, 1)]
+
+        @classmethod
+        def formulas(cls):
+            return {}
+
+    with pytest.raises(InputError, match="two controls of one name"):
+        Twice()
+
+    class Outside(Sample):
+        @classmethod
+        def controls(cls):
+            return [Slider("x", "a", 1, 2, 3)]
+
+        @classmethod
+        def formulas(cls):
+            return {}
+
+    with pytest.raises(InputError, match="expected a number from 1 to 2"):
+        Outside()
+
+
+def test_a_formula_without_its_value_is_named():
+    class Missing(Sample):
+        @classmethod
+        def formulas(cls):
+            return {"z": x * sympy.Symbol("q")}
+
+    with pytest.raises(InputError, match="z needs q"):
+        Missing()
