@@ -56,7 +56,7 @@ def traces(draw):
 
 @given(
     traces(), st.sampled_from(POLICIES), st.booleans(), st.booleans(), st.integers(1, 8),
-    st.integers(1, 3), st.sampled_from(["least-loaded", "prefix", "round-robin"]),
+    st.integers(1, 3), st.sampled_from(["least-loaded", "prefix", "least-to-prefill", "round-robin"]),
     st.sampled_from([SMALL, WINDOWED]),
 )
 @settings(max_examples=500, deadline=None)
@@ -204,6 +204,20 @@ def test_routing_by_prefix_finds_the_gpu_that_holds_it(llama):
     assert hits["least-loaded"] == hits["prefix"]
     spread = simulate(trace, llama, prefix_cache=True, replicas=3, routing="round-robin")
     assert spread.hit_rate < hits["prefix"]
+
+
+def test_routing_by_prefix_alone_crowds_one_gpu_and_by_what_is_left_does_not(llama):
+    # Everybody shares 1000 tokens, and eight arrive at once after the first.
+    trace = [Request("first", (Segment("system", 1000), Segment("f", 10)), 1)]
+    trace += [
+        Request(i, (Segment("system", 1000), Segment(i, 1000)), 1, arrival=1.0) for i in range(8)
+    ]
+    used = {
+        routing: {record.gpu for record in simulate(
+            trace, llama, prefix_cache=True, replicas=2, routing=routing).requests[1:]}
+        for routing in ("prefix", "least-to-prefill")
+    }
+    assert used == {"prefix": {"GPU 0"}, "least-to-prefill": {"GPU 0", "GPU 1"}}
 
 
 def test_what_is_refused(small):

@@ -90,6 +90,11 @@ class Engine:
         """Requests here, running or waiting."""
         return len(self.running) + len(self.waiting)
 
+    @property
+    def to_prefill(self) -> int:
+        """Prompt tokens that are admitted or waiting here and not computed yet."""
+        return sum(sequence.remaining for sequence in (*self.prefilling, *self.waiting))
+
     def submit(self, sequence):
         """Put a sequence at the end of the queue."""
         sequence.since = self.env.now

@@ -15,7 +15,7 @@ from inferlab.serving.policies import (
 from inferlab.serving.requests import check_trace
 from inferlab.serving.results import GpuUse, Log, RequestRecord, Result
 
-ROUTES = ("least-loaded", "prefix", "round-robin")
+ROUTES = ("least-loaded", "prefix", "least-to-prefill", "round-robin")
 
 
 def simulate(
@@ -38,8 +38,9 @@ def simulate(
     pin: keep the prefix of a request that another one waits for, however long that takes.
     max_batch: most sequences that run at once on one GPU.
     replicas: GPUs, each with an engine of its own; with TwoPools the policy says how many.
-    routing: which GPU takes a request: the `least-loaded`, the one that holds most of its
-    `prefix` (less loaded on a tie), or `round-robin`.
+    routing: which GPU takes a request: the `least-loaded` (fewest requests), the one that holds
+    most of its `prefix` (less loaded on a tie), the one with `least-to-prefill` before its first
+    token (what is queued there, and what of its own prompt is not held), or `round-robin`.
 
     The same arguments give the same result, to the last bit. Raises InputError for a request that
     cannot fit, and for arguments that contradict each other.
@@ -137,6 +138,8 @@ class _Simulation:
             return self.engines[(self._turn - 1) % len(self.engines)]
         if self.routing == "prefix":
             return min(self.engines, key=lambda e: (-_held(e, request), e.load))
+        if self.routing == "least-to-prefill":
+            return min(self.engines, key=lambda e: (e.to_prefill - _held(e, request), e.load))
         return min(self.engines, key=lambda engine: engine.load)
 
     def _finished(self, engine, sequence):
