@@ -18,8 +18,8 @@ def add_parser(subparsers):
     parser.add_argument("--save", metavar="FILE", help="write the machine to a TOML file")
     parser.add_argument(
         "--record", nargs="?", const="", metavar="FILE",
-        help="time the model's prefill and decode too, at one thread and at two, and write the "
-        "record that the chapters show (some minutes; default: the book's own file)",
+        help="time the model's prefill and decode too, at one thread and at two (or at --threads), "
+        "and write the record that the chapters show (minutes; default: the book's own file)",
     )  # fmt: skip
     parser.set_defaults(run=run)
     return parser
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     if args.record is None:
         _measure(args)
     else:
-        _record(args.record)
+        _record(args.record, args.threads)
     return 0
 
 
@@ -48,22 +48,16 @@ def _measure(args):
         print(f"saved to {args.save}")
 
 
-def _record(path):
+def _record(path, thread_count):
     import inferlab
     from inferlab.machine import timings
     from inferlab.runtime import load
 
     path = path or Path(inferlab.__file__).parent / "data" / timings.FILE
     model = load()
-    records = []
-    for count in (1, 2):
-        records.append(
-            timings.record_now(
-                model, count, note=lambda text, n=count: print(f"{n} threads: {text}", flush=True)
-            )
-        )
-    timings.write(records, path)
-    for one in records:
+    for count in (1, 2) if thread_count is None else (thread_count,):
+        one = timings.record_now(model, count, note=lambda text: print(f"{text} ...", flush=True))
+        timings.write(one, path)
         _show(one, model.architecture)
     print(f"written to {path}")
 

@@ -6,9 +6,10 @@ by `inferlab.step` and `inferlab.roofline`, so that a prediction is never stored
 
 import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import date
 from importlib import resources
+from pathlib import Path
 
 from inferlab.machine.hardware import (
     BEST_OF,
@@ -167,31 +168,24 @@ def record_now(model, thread_count=1, *, best_of=BEST_OF, longest=2048, note=lam
     )
 
 
-def write(records, path):
-    """Write records of one machine, one at each thread count, to the JSON that `record` reads."""
-    shared = ("machine", "date", "best_of", "model")
-    runs = {}
-    for one in records:
-        fields = asdict(one)
-        head = {name: fields.pop(name) for name in shared}
-        runs[str(fields.pop("threads"))] = fields
+def write(one, path):
+    """Put a record into the JSON file that `record` reads, beside those of other thread counts.
+
+    What the file holds of another machine or model is dropped. Raises InputError for a file that
+    cannot be written.
+    """
+    fields = asdict(one)
+    head = {name: fields.pop(name) for name in ("machine", "model")}
+    runs = {str(fields.pop("threads")): fields}
+    path = Path(path)
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(_json(head | {"runs": runs}))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error}): give another path") from None
-
-
-def best_of_both(first, second):
-    """Two records of the same runs on the same machine as one: each row at its lesser time."""
-    faster = {}
-    for name in ("stream", "matvec", "gemm", "kernels", "prefill", "decode", "batch", "width",
-                 "generate"):  # fmt: skip
-        pairs = zip(getattr(first, name), getattr(second, name), strict=True)
-        faster[name] = [min(pair, key=lambda row: row["seconds"]) for pair in pairs]
-    requests = (first.request, second.request)
-    faster["request"] = min(requests, key=lambda r: r["prefill_s"] + sum(r["step_s"]))
-    return replace(second, best_of=first.best_of + second.best_of, **faster)
+        if path.is_file():
+            old = json.loads(path.read_text("utf-8"))
+            if all(old.get(name) == head[name] for name in head):
+                runs = old["runs"] | runs
+        path.write_text(_json(head | {"runs": dict(sorted(runs.items()))}) + "\n", "utf-8")
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"{path} cannot be written ({error!r}): give another path") from None
 
 
 def _json(value, indent=0):

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from inferlab.quantities import InputError
-
 
 @dataclass(frozen=True)
 class Model:
@@ -38,18 +36,9 @@ class Model:
 def load(path=None):
     """Load a GGUF model of the Llama family, by default the one that `make model` fetches.
 
-    Parameters are expanded to fp32: 4 bytes each, 0.54 GB for the default model. Raises
-    FileNotFoundError with the command to run where the default model is missing, and InputError
-    for a file that cannot be used.
+    Parameters are expanded to fp32: 4 bytes each, 0.54 GB for the default model. Raises InputError
+    for a file that cannot be used, and where the default model is missing, with the command to run.
     """
-    try:
-        import gguf  # noqa: F401
-        import tokenizers  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            f"{error.name} is not installed, and running a model needs it: "
-            "pip install 'inferlab[local]'"
-        ) from None
     from inferlab.runtime.checkpoint import open_checkpoint, read_decoder
     from inferlab.runtime.fetch import model_path
 

