@@ -8,6 +8,7 @@ are other points of the same function. What is counted is said by an `Accounting
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -248,12 +249,17 @@ def distinct_experts(experts, active, tokens):
     """Expected number of distinct experts that `tokens` tokens reach: E (1 - (1 - k/E)^T).
 
     Each token picks k of E experts, uniformly and independently: an expectation, not a bound;
-    the bounds are k and min(E, k T). An exact Fraction for ints. Chapter 9.
+    the bounds are k and min(E, k T). An exact Fraction for ints, as long as it is a short one, else
+    one of a hundred digits. Chapter 9.
     """
     if not (is_symbolic(tokens) or is_array(tokens)) and tokens * active > 200 * experts:
         # The chance to miss an expert is below e^-200: far less than a byte of any model.
         return experts
     missed = 1 - ratio(active, experts)
+    if isinstance(missed, Fraction) and isinstance(tokens, int) and tokens > 10_000:
+        with localcontext(prec=100):
+            power = (Decimal(missed.numerator) / missed.denominator) ** tokens
+        return experts * (1 - Fraction(power))
     if isinstance(missed, Fraction) and is_array(tokens):
         missed = float(missed)
     if isinstance(missed, Fraction) and is_symbolic(tokens):

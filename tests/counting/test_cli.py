@@ -11,7 +11,7 @@ import pytest
 
 from inferlab.accounting import ENGINE
 from inferlab.architecture import Architecture
-from inferlab.step import decode, prefill, step
+from inferlab.step import Sequence, decode, prefill, step
 
 BIN = Path(sys.executable).with_name("inferlab")
 LLAMA = {
@@ -89,7 +89,7 @@ def test_flags_change_what_they_say(tmp_path):
         "--activations", "unfused",
     )  # fmt: skip
     accounting = ENGINE.but(pairs="full", logits="all", mla="expanded", activations="unfused")
-    batch = prefill(512) + decode(3000) + [type(decode(1)[0])(7, 100)]
+    batch = [*prefill(512), *decode(3000), Sequence(7, 100)]
     work = step(model, batch, accounting, weights="fp8", kv="fp8", compute="fp32")
     assert report["flops"]["total"] == work.flops
     assert report["bytes"]["total"] == work.bytes

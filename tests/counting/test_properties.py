@@ -95,6 +95,17 @@ def test_distinct_experts_grow_with_tokens_and_are_exact(experts, data):
     )
 
 
+def test_distinct_experts_of_very_many_tokens_are_counted_in_no_time():
+    # Exactly this is a fraction of millions of digits.
+    experts, tokens = 10**7, 10**8
+    expected = -experts * math.expm1(tokens * math.log1p(-1 / experts))
+    assert float(distinct_experts(experts, 1, tokens)) == pytest.approx(expected, rel=1e-12)
+    assert distinct_experts(experts, 1, 10**12) == experts
+    # Both ways meet where one takes over from the other.
+    exact, long = (distinct_experts(384, 1, tokens) for tokens in (10_000, 10_001))
+    assert abs(long - exact - (384 - exact) / 384) < Fraction(1, 10**90)
+
+
 @given(architectures())
 def test_parameters_are_the_sum_of_their_groups(model):
     parameters = model.parameters
