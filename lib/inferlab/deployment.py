@@ -17,7 +17,10 @@ from inferlab.architecture import Architecture
 from inferlab.quantities import (
     InputError,
     bytes_per_element,
+    ceil,
+    choose,
     is_array,
+    is_symbolic,
     maximum,
     minimum,
     number,
@@ -85,12 +88,13 @@ class Deployment:
     def __post_init__(self):
         number(self.gpus, "gpus", positive=True, whole=True)
         heads = self.architecture.heads
-        if heads % self.gpus:
+        open_numbers = is_symbolic(heads) or is_symbolic(self.gpus)
+        if not open_numbers and heads % self.gpus:
             raise InputError(
                 f"{self.gpus} GPUs cannot share the {heads} heads of {self.architecture.name} evenly:"
                 " expected a number that divides them"
             )
-        if self.gpus > 1 and self.accelerator.link_bandwidth is None:
+        if self.gpus != 1 and self.accelerator.link_bandwidth is None:
             raise InputError(
                 f"{self.accelerator.name} has no link to a peer: expected 1 GPU, or an accelerator"
                 " with link_bandwidth"
@@ -115,7 +119,7 @@ class Deployment:
         if self.architecture.mla:
             return 1
         heads = self.architecture.kv_heads
-        return ratio(-(-heads // self.gpus), heads)
+        return ratio(ceil(ratio(heads, self.gpus)), heads)
 
 
 # --- memory ----------------------------------------------------------------------------------------
@@ -200,7 +204,7 @@ def share(d: Deployment, sequences: list[Sequence], *, kv=None) -> Share:
     tokens = sum(s.new * s.count for s in sequences)
     return Share(
         work=Work.of(parts),
-        messages=2 * d.architecture.layers if d.gpus > 1 else 0,
+        messages=choose(d.gpus > 1, 2 * d.architecture.layers, 0),
         message_bytes=ratio(
             tokens * d.architecture.hidden * bytes_per_element("bf16") * 2 * (d.gpus - 1), d.gpus
         ),
@@ -222,7 +226,7 @@ def ceilings(d: Deployment, sequences: list[Sequence], *, kv=None) -> dict[str, 
     """Seconds that one step needs at least for computing, for memory and for the network."""
     part = share(d, sequences, kv=kv)
     network = 0
-    if d.gpus > 1:
+    if d.gpus != 1:
         link = d.accelerator
         network = part.messages * (
             link.link_latency + ratio(part.message_bytes, link.link_bandwidth)
