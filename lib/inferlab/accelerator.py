@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from inferlab import presets
-from inferlab.quantities import InputError, number
+from inferlab.quantities import InputError, bytes_per_element, number
 
 # Compute dtypes that run on the peak of another one where a datasheet names only that.
 _SAME_PEAK = {"fp16": "bf16", "bf16": "fp16"}
@@ -41,9 +41,14 @@ class Accelerator:
                 f"{self.name}: peaks is {self.peaks!r}: expected a table of FLOP/s by dtype"
             )
         for dtype, peak in self.peaks.items():
+            bytes_per_element(dtype)
             number(peak, f"{self.name}: peak of {dtype}", positive=True)
         number(self.bandwidth, f"{self.name}: bandwidth", positive=True)
         number(self.link_latency, f"{self.name}: link_latency")
+        if not isinstance(self.sources, dict):
+            raise InputError(
+                f"{self.name}: sources is {self.sources!r}: expected a table of texts by key"
+            )
         for name in ("capacity", "link_bandwidth", "price"):
             if getattr(self, name) is not None:
                 number(getattr(self, name), f"{self.name}: {name}", positive=True)

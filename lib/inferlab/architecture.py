@@ -26,6 +26,9 @@ from inferlab.quantities import (
     ratio,
 )
 
+_SIZES = {"layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"}
+"""What a preset may change of the config that it is read from."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MoE:
@@ -196,14 +199,15 @@ class Architecture:
         Raises InputError that suggests near misses.
         """
         record = presets.find(name, _by_any_name(), "model")
-        architecture = cls.from_hf_config(record["config"])
-        changes = {key: hf_config.size(value) for key, value in record.get("but", {}).items()}
-        try:
-            return architecture.but(name=record["name"], source=record.get("source", ""), **changes)
-        except TypeError as error:
+        changes = record.get("but", {})
+        if unknown := set(changes) - _SIZES:
             raise InputError(
-                f"model {record['name']}: {error}: expected fields of Architecture"
-            ) from None
+                f"model {record['name']}: but has {', '.join(sorted(unknown))}: expected only"
+                f" {', '.join(sorted(_SIZES))}"
+            )
+        sizes = {key: hf_config.size(value) for key, value in changes.items()}
+        described = {"name": record["name"], "source": record.get("source", "")}
+        return cls.from_hf_config(record["config"]).but(**described, **sizes)
 
     @staticmethod
     def names() -> list[str]:

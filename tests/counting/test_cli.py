@@ -188,16 +188,18 @@ def test_lists():
 
 # --- own presets ---
 
-OWN = """
-[accelerators.mine]
-peaks = { bf16 = 100e12 }
-bandwidth = 1e12
-
+TINY = """
 [models.tiny]
 source = "my own"
 config = { model_type = "llama", hidden_size = 64, intermediate_size = 128, num_hidden_layers = 2, \
 num_attention_heads = 4, vocab_size = 100 }
+"""
 
+OWN = f"""
+[accelerators.mine]
+peaks = {{ bf16 = 100e12 }}
+bandwidth = 1e12
+{TINY}
 [models.filed]
 config = "config.json"
 """
@@ -223,6 +225,13 @@ def test_a_users_own_presets(tmp_path):
         ("[accelerators.x]\npeaks = {bf16 = nan}\nbandwidth = 1", "peak of bf16 is nan"),
         ("[accelerators.x]\npeaks = {}\nbandwidth = 1", "peaks is {}"),
         ("[accelerators.x]\npeaks = 5\nbandwidth = 1", "peaks is 5"),
+        ("[accelerators.x]\npeaks = {bf17 = 1}\nbandwidth = 1", "unknown dtype 'bf17'"),
+        ("[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = 1\nsources = 7", "sources is 7"),
+        ("[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = '1 TB/s'", "bandwidth is '1 TB/s'"),
+        (f"{TINY}but = {{moe = 5}}", "but has moe"),
+        (f"{TINY}but = {{ffn = '1/0'}}", "'1/0' is not a size"),
+        (f"{TINY}but = {{layers = -1}}", "layers is -1"),
+        ("[models.x]\nconfig = 'none.json'", "cannot be read"),
         ("[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = 1\nspeed = 3", "speed"),
         ("accelerators = 7", "accelerators is 7"),
         ("[accelerators]\nx = 7", "accelerators.x is 7"),

@@ -10,6 +10,7 @@ import argparse
 import importlib
 import os
 import sys
+import warnings
 
 from inferlab import presets
 from inferlab.quantities import InputError
@@ -47,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         # A terminal that cannot show a character shows a question mark instead of a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    warnings.showwarning = lambda message, *_, **__: print(f"note: {message}", file=sys.stderr)
     command = arguments[0] if arguments and arguments[0] in COMMANDS else None
     try:
         args = _parser(command).parse_args(arguments)
