@@ -200,8 +200,10 @@ class Decoder:
         if n > 1:
             future = np.triu(np.full((n, length), -np.inf, np.float32), k=length - n + 1)
             scores.reshape(kv_heads, group, n, length)[...] += future
-        weights = softmax_in_place(scores)
-        mixed = weights @ values
+        scores -= scores.max(axis=-1, keepdims=True)
+        weights = np.exp(scores, out=scores)
+        # The softmax divides by the sum; after the product there are fewer numbers to divide.
+        mixed = weights @ values / weights.sum(axis=-1, keepdims=True)
         self.tally.add("attention_scores_values", flops=2 * (2 * weights.size * head_dim))
 
         mixed = mixed.reshape(kv_heads, group, n, head_dim).transpose(2, 0, 1, 3)
@@ -239,10 +241,3 @@ def rotate(x, turns):
     """
     return (x.view(np.complex64) * turns[:, None, :]).view(np.float32)
 
-
-def softmax_in_place(scores):
-    """Turn scores into weights that sum to one along the last axis, reusing their memory."""
-    scores -= scores.max(axis=-1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=-1, keepdims=True)
-    return scores
