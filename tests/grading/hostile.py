@@ -372,13 +372,13 @@ def endless_loop_that_holds_on(nb, source):
     answer(
         nb,
         "ratio",
-        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        "while True:\n    try:\n        while True: sum(range(9))\n    except BaseException: pass",
     )
 
 
 @case(5, "double-check: stopped (time limit", "partly run")
 def endless_function(nb, source):
-    loop = "while True:\n        try:\n            while True: pass\n        except BaseException: pass"
+    loop = "while True:\n        try:\n            while True: sum(range(9))\n        except BaseException: pass"
     answer(nb, "double", f"def double(x):\n    {loop}")
 
 

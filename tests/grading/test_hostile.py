@@ -97,7 +97,9 @@ def test_endless_printing_is_cut(graded):
     assert len(graded.autograded("prints-without-end")) < 60_000
 
 
-def test_attacks_on_the_machine_fail(graded, source, exercises, hostile_class, grade_class, tmp_path):
+def test_attacks_on_the_machine_fail(
+    graded, source, exercises, hostile_class, grade_class, tmp_path
+):
     """One submission tries them all and reports; the same report from outside shows that each works."""
     package = Path(hostile.__file__).parents[2] / "lib" / "inferlab"
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -147,10 +147,11 @@ def run(shell: Shell, job: dict, report: int) -> None:
     """Run the cells of a job and write one line of JSON for each start and end to `report`.
 
     job: cells (each with source, question and expression or None), reading (what `check` reads),
-    skip (cells not to run again), cell_s.
+    skip (cells not to run again), cell_s and waiting_s (CPU and clock time of a cell).
     """
     exercise.reading_only = job["reading"]
     sys.stdout, sys.stderr = _Stream(shell, "stdout"), _Stream(shell, "stderr")
+    signal.signal(signal.SIGPROF, _too_long)
     signal.signal(signal.SIGALRM, _too_long)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for place, cell in enumerate(job["cells"]):
@@ -162,12 +163,14 @@ def run(shell: Shell, job: dict, report: int) -> None:
             # Whatever the notebook made of this name, a check cell calls the checker.
             shell.user_ns["check"] = exercise._emit
         started = time.monotonic()
-        signal.setitimer(signal.ITIMER_REAL, job["cell_s"])
+        signal.setitimer(signal.ITIMER_PROF, job["cell_s"])
+        signal.setitimer(signal.ITIMER_REAL, job["waiting_s"])
         try:
             shell.run_cell(cell["source"], store_history=True)
         except BaseException as error:  # whatever leaks out of IPython belongs to the cell
             shell._showtraceback(type(error), error, [f"{type(error).__name__}: {error}"])
         finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.setitimer(signal.ITIMER_REAL, 0)
         _send(
             report,

@@ -30,6 +30,8 @@ NOBODY = 60_001
 
 HOME = "/sandbox"  # where the learner's code runs, an empty folder in memory
 
+WAITING = 4  # how much more time on the clock than on the CPU
+
 _NEW_NAMESPACES = {  # from linux/sched.h
     "mount": 0x00020000,
     "cgroup": 0x02000000,
@@ -46,7 +48,9 @@ _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 4, 2
 class Limits:
     """What a submission may use. Times in seconds, sizes in bytes.
 
-    cell_s: one cell. total_s: the whole notebook, each time it is run. memory: address space of
+    cell_s: CPU time of one cell, so that a busy machine takes nothing from a learner. total_s: that of
+    the whole notebook, each time it is run. Time on the clock, for cells that wait, is WAITING
+    times as much. memory: address space of
     one process, and resident memory of all. file: one file. processes: at once.
     """
 
@@ -71,6 +75,7 @@ def _readable_paths() -> list[Path]:
 
         with contextlib.suppress(Exception):
             paths.add(Path(model_directory()).resolve())
+    paths |= {Path(p) for p in sys.path if Path(p).name in ("site-packages", "dist-packages")}
     outside_usr = [path for path in paths if not path.is_relative_to("/usr") and path.is_dir()]
     return sorted(outside_usr, key=lambda path: len(path.parts))
 
@@ -107,7 +112,26 @@ def command(limits: Limits, report: int) -> list[str]:
     for room in ("feedback/seals", "grading"):
         words += ["--tmpfs", str(package / room)]
     words += ["--remount-ro", "/", "--chdir", HOME, "--info-fd", str(report), "--"]
-    return [*words, "/bin/sh", "-c", f"echo ready; exec sleep {limits.total_s + 60:.0f}"]
+    return [*words, "/bin/sh", "-c", f"echo ready; exec sleep {WAITING * limits.total_s + 60:.0f}"]
+
+
+def usage_of(process: int, *, exact: bool = False) -> tuple[int, float]:
+    """Bytes of memory, and seconds of CPU, that one process uses.
+
+    exact: share out the pages that several processes have in common, which takes longer; without it a fork
+    counts as much as its parent.
+    """
+    with open(f"/proc/{process}/statm") as file:
+        _, resident, common = map(int, file.read().split()[:3])
+    memory = (resident - common) * os.sysconf("SC_PAGE_SIZE")
+    if exact:
+        with contextlib.suppress(OSError), open(f"/proc/{process}/smaps_rollup") as file:
+            shared_out = next(line for line in file if line.startswith("Pss:"))
+            memory = int(shared_out.split()[1]) * 1024
+    with open(f"/proc/{process}/stat") as file:
+        # The name, in brackets, may hold anything; user and system time come 12th after it.
+        user, system = map(int, file.read().rpartition(")")[2].split()[11:13])
+    return memory, (user + system) / os.sysconf("SC_CLK_TCK")
 
 
 class Sandbox:
@@ -163,18 +187,17 @@ class Sandbox:
         for stream in (self._process.stdout, self._process.stderr):
             stream.close()
 
-    def memory(self) -> int:
-        """Bytes of resident memory that the sandbox's processes use."""
+    def usage(self, *, exact: bool = False) -> tuple[int, float]:
+        """Bytes of memory, and seconds of CPU, that the sandbox's processes use; see `usage_of`."""
         inside = os.stat(f"/proc/{self.first_process}/ns/pid").st_ino
-        total = 0
+        memory, seconds = 0, 0.0
         for entry in os.scandir("/proc"):
             if entry.name.isdigit():
                 with contextlib.suppress(OSError, ValueError, IndexError):
                     if os.stat(f"/proc/{entry.name}/ns/pid").st_ino == inside:
-                        with open(f"/proc/{entry.name}/statm") as statm:
-                            size, resident, shared = map(int, statm.read().split()[:3])
-                        total += (resident - shared) * os.sysconf("SC_PAGE_SIZE")
-        return total
+                        process = usage_of(int(entry.name), exact=exact)
+                        memory, seconds = memory + process[0], seconds + process[1]
+        return memory, seconds
 
     def enter(self) -> None:
         """Move the calling process into the sandbox; it takes effect in its next fork.
@@ -215,8 +238,6 @@ def give_up_privileges(limits: Limits, keep: int) -> None:
         OPENBLAS_NUM_THREADS="1",
         OMP_NUM_THREADS="1",
     )
-    # The sleeper and the first process of the sandbox belong to the same user: no process here may be
-    # traced by another.
     for limit, value in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_FSIZE, limits.file),
@@ -238,6 +259,8 @@ def give_up_privileges(limits: Limits, keep: int) -> None:
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
     _call("capset", header, (ctypes.c_uint32 * 6)())
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    # The change of user has hidden this process from the grader, which has to watch its memory.
+    _call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def limit_only(limits: Limits, keep: int) -> None:

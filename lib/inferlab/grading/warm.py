@@ -7,6 +7,7 @@ standard output. It never runs a learner's code itself.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import select
@@ -14,8 +15,16 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
-from inferlab.grading.sandbox import Limits, Sandbox, give_up_privileges, limit_only
+from inferlab.grading.sandbox import (
+    WAITING,
+    Limits,
+    Sandbox,
+    give_up_privileges,
+    limit_only,
+    usage_of,
+)
 from inferlab.quantities import InputError
 
 RESTARTS = 3  # a cell that kills the kernel is left out and the notebook run again, this often
@@ -130,7 +139,8 @@ def _become_runner(shell, job, limits, skip, box, report: int):
         else:
             limit_only(limits, keep=report)
         del box
-        runner.run(shell, job | {"skip": skip, "cell_s": limits.cell_s}, report)
+        times = {"cell_s": limits.cell_s, "waiting_s": WAITING * limits.cell_s}
+        runner.run(shell, job | times | {"skip": skip}, report)
     except BaseException as error:
         message = json.dumps({"failed": f"{type(error).__name__}: {error}"[:300]})
         with contextlib.suppress(OSError):
@@ -141,17 +151,25 @@ def _become_runner(shell, job, limits, skip, box, report: int):
 
 def _listen(receive: int, child: int, limits: Limits, box):
     outputs: dict[int, list] = {}
-    place, begun = -1, time.monotonic()
-    end = begun + limits.total_s
+    place, begun, used_before = -1, time.monotonic(), 0.0
+    start, looked, used = begun, 0.0, 0.0
     buffer, total = b"", 0
     while True:
         now = time.monotonic()
-        if place >= 0 and now > begun + limits.cell_s + GRACE_S:
-            return outputs, place, "time limit: the cell could not be interrupted"
-        if now > end:
+        if now - looked > 0.25:
+            looked = now
+            with contextlib.suppress(OSError):  # they may just have ended
+                watch = box.usage if box is not None else partial(usage_of, child)
+                memory, used = watch()
+                if memory > limits.memory:
+                    memory, used = watch(exact=True)
+                if memory > limits.memory:
+                    return outputs, place, "memory limit"
+        if used > limits.total_s or now - start > WAITING * limits.total_s:
             return outputs, place, "time limit of the whole notebook"
-        if box is not None and box.memory() > limits.memory:
-            return outputs, place, "memory limit"
+        late = used - used_before > limits.cell_s + GRACE_S
+        if place >= 0 and (late or now - begun > WAITING * limits.cell_s + GRACE_S):
+            return outputs, place, "time limit: the cell could not be interrupted"
         ready, _, _ = select.select([receive], [], [], 0.25)
         if not ready:
             continue
@@ -166,7 +184,7 @@ def _listen(receive: int, child: int, limits: Limits, box):
             try:
                 message = json.loads(line)
                 if "begin" in message:
-                    place, begun = int(message["begin"]), time.monotonic()
+                    place, begun, used_before = int(message["begin"]), time.monotonic(), used
                 elif "end" in message:
                     outputs[int(message["end"])] = list(message["outputs"])
                 elif "failed" in message:
@@ -187,6 +205,9 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             __import__(module)
     shell = runner.make_shell()
+    # Forks never collect what was made before them: its files are closed to them.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         try:
             result = run_job(shell, json.loads(line))
