@@ -2,9 +2,10 @@
 
     python tests/book/doubled.py step.flops
 
-prints a JSON object: for each of derivation, prose, widget and exercise what failed there. Without
-an argument nothing is doubled, and nothing may fail. It runs in a process of its own, since the
-library stays doubled in it; what is doubled is doubled before any other room imports it.
+prints a JSON object: for each of derivation, prose, widget and exercise what failed there, and
+which cells broke in another way. Without an argument nothing is doubled, and nothing may fail. It
+runs in a process of its own, since the library stays doubled in it; what is doubled is doubled
+before any other room imports it.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ import inferlab.step
 from independent import load_independent, load_rows
 
 ROOT = Path(__file__).resolve().parents[2]
-CHAPTERS = ("06-prefill", "08-roofline")
+CHAPTERS = ("06-prefill", "07-decode", "08-roofline", "09-where-phases-sit")
 
 
 def wrap(module, name, change):
@@ -85,8 +86,8 @@ def mutate(name):
 
 
 def failed_derivations():
-    """Run the chapters; name the symbolic cells whose assertion failed."""
-    failed = []
+    """Run the chapters; name the symbolic cells whose assertion failed, and cells that broke."""
+    failed, broken = [], []
     for chapter in CHAPTERS:
         notebook = json.loads((ROOT / "book" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
         namespace = {"__name__": "__main__"}
@@ -97,13 +98,11 @@ def failed_derivations():
                 with contextlib.redirect_stdout(io.StringIO()):
                     exec("".join(cell["source"]), namespace)
             except AssertionError:
-                if "symbolic" in cell["metadata"]["tags"]:
-                    failed.append(f"{chapter}: {cell['id']}")
-            except Exception as error:
-                # A cell that builds on a failed one cannot run either.
-                if not failed:
-                    failed.append(f"{chapter}: {cell['id']}: {error!r}")
-    return failed
+                kind = failed if "symbolic" in cell["metadata"]["tags"] else broken
+                kind.append(f"{chapter}: {cell['id']}")
+            except Exception as error:  # a cell that builds on a failed one cannot run either
+                broken.append(f"{chapter}: {cell['id']}: {error!r}")
+    return failed, broken
 
 
 def failed_prose():
@@ -156,11 +155,13 @@ def failed_exercises():
 def main():
     if len(sys.argv) > 1:
         mutate(sys.argv[1])
+    derivations, broken = failed_derivations()
     readings = {
-        "derivation": failed_derivations(),
+        "derivation": derivations,
         "prose": failed_prose(),
         "widget": failed_widgets(),
         "exercise": failed_exercises(),
+        "broken": broken,
     }
     print(json.dumps(readings, indent=2))
 
