@@ -27,7 +27,7 @@ from inferlab.deployment import (
     share,
     smaller_kv,
 )
-from inferlab.measurements import Case, Measurement, engines, names
+from inferlab.measurements import Case, Measurement, engines, names, published
 from inferlab.quantities import InputError, bytes_per_element, maximum
 from inferlab.step import Sequence
 
@@ -317,6 +317,38 @@ def left_out() -> dict[str, float]:
     for group in sorted(groups().values(), key=lambda group: group.engine is not None):
         errors |= group.rows
     return errors
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A fitted row: the case, its bound / measured - 1, and its leave-one-out error."""
+
+    case: Case
+    bound_error: float
+    error: float
+
+
+def checked() -> list[Checked]:
+    """Every fitted row of the published ones with the error of its bound and of its calibration."""
+    errors = left_out()
+    return [
+        Checked(row.case, row.attained - 1, errors[row.id])
+        for row in published()
+        if row.id in errors
+    ]
+
+
+def summary(rows: list[Checked]) -> tuple:
+    """How many rows, the median size of the bound's error, and of the calibrated one the median and
+    the 90th percentile."""
+    bounds = [abs(row.bound_error) for row in rows]
+    errors = [abs(row.error) for row in rows]
+    return (
+        len(rows),
+        quantile_of(bounds, 0.5),
+        quantile_of(errors, 0.5),
+        quantile_of(errors, 0.9),
+    )
 
 
 # --- fitting -----------------------------------------------------------------------------------------

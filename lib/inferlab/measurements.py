@@ -204,7 +204,7 @@ class Measurement:
         return Case(
             row=self.id,
             deployment=self.deployment,
-            engine=engines(self.engine)[0],
+            engine=engine(self.engine),
             kind=kind,
             seconds=seconds,
             prompt=max(_tokens(prompt, 1), 1),
@@ -302,17 +302,22 @@ def dtype(name: str) -> str:
     return names()["dtypes"].get(name, name)
 
 
-def engines(name: str) -> list[str]:
-    """The engines that a name or a published label means, likeliest first: vLLM for 'vllm', say.
+def engine(label: str) -> str:
+    """The engine that a published label means; InputError for a label that is not listed."""
+    for known, entry in names()["engines"].items():
+        if label.casefold() in map(str.casefold, entry["labels"]):
+            return known
+    raise InputError(f"unknown engine {label!r}: expected one of {', '.join(names()['engines'])}")
 
-    Other versions of the same engine follow. InputError names those known.
+
+def engines(name: str) -> list[str]:
+    """The engines that a name or a published label may mean, likeliest first.
+
+    That of this name, that of this label, then other versions of either: vLLM and vLLM 0.12 for
+    'vllm'. InputError names those known.
     """
     known = names()["engines"]
-    asked = name.casefold()
-    exact = [each for each, entry in known.items() if asked in map(str.casefold, entry["labels"])]
-    named = [each for each in known if each.casefold() == asked]
-    if not (exact or named):
-        raise InputError(f"unknown engine {name!r}: expected one of {', '.join(known)}")
-    found = dict.fromkeys(exact + named)
-    products = {each.split()[0] for each in found}
-    return list(found) + [e for e in known if e not in found and e.split()[0] in products]
+    named = [each for each in known if each.casefold() == name.casefold()]
+    found = named or [engine(name)]
+    product = found[0].split()[0]
+    return found + [each for each in known if each not in found and each.split()[0] == product]

@@ -118,6 +118,17 @@ class TestTrap18AccuracyIsStated:
         assert calibration.quantile_of(list(map(abs, errors.values())), 0.5) < 0.06
 
 
+def test_a_summary_counts_and_sorts():
+    rows = [calibration.Checked(None, -0.5, e) for e in (0.1, -0.2, 0.3)]
+    assert calibration.summary(rows) == (3, 0.5, 0.2, pytest.approx(0.28))
+
+
+def test_every_fitted_row_is_checked():
+    checked = calibration.checked()
+    assert {c.case.row for c in checked} == set(calibration.left_out())
+    assert all(-1 < c.bound_error < 0 for c in checked)
+
+
 def test_parameters_are_physical():
     for group in calibration.groups().values():
         e = group.efficiency
@@ -153,7 +164,9 @@ def test_an_engine_without_prefill_rows_says_nothing_of_prefill():
         ("vllm 0.12.0", "H200", "vLLM 0.12"),
         ("vllm 0.12.0", "H100-SXM", "vLLM"),  # another version, for want of this one
         ("trtllm", "H100-SXM", "TensorRT-LLM"),
+        ("TensorRT-LLM", "H100-SXM", "TensorRT-LLM"),
         ("TensorRT-LLM", "A100-SXM-80GB", "TensorRT-LLM 0.5-0.6"),
+        ("TensorRT-LLM 0.6.1", "H100-SXM", "TensorRT-LLM 0.5-0.6"),
         ("SGLang", "H100-SXM", None),  # none of its rows can be fitted: all engines together
         (None, "B200", None),
     ],
