@@ -29,9 +29,29 @@ def test_every_text_comes_back(smollm2, text):
     assert smollm2.tokenizer.decode(smollm2.tokenizer.encode(text)) == text
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_any_text_comes_back(smollm2, text):
-    assert smollm2.tokenizer.decode(smollm2.tokenizer.encode(text)) == text
+# SmolLM2's vocabulary has no token for these bytes: six control characters, and beginnings of
+# characters that Unicode hardly or never uses.
+NO_TOKEN = {0x04, 0x06, 0x13, 0x14, 0x16, 0x1D, 0xF1, 0xF2}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(smollm2):
+    return smollm2.tokenizer
+
+
+@given(
+    st.text(
+        st.characters(exclude_categories=["Cs"]).filter(lambda c: not NO_TOKEN & {*c.encode()}),
+        max_size=60,
+    )
+)
+def test_any_text_comes_back(tokenizer, text):
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize("byte", sorted(b for b in NO_TOKEN if b < 0x80))
+def test_characters_without_a_token_are_left_out(tokenizer, byte):
+    assert tokenizer.decode(tokenizer.encode(f"a{chr(byte)}b")) == "ab"
 
 
 def test_digits_are_single_tokens(smollm2):
@@ -127,13 +147,13 @@ def test_vocabularies_of_another_kind_are_refused_but_the_model_loads(tiny_file,
 
 
 def test_chat_without_a_template(tiny_file):
-    path, _ = tiny_file(extra_fields=[("add_string", "tokenizer.chat_template", "")])
+    path, _ = tiny_file(chat_template=None)
     with pytest.raises(InputError, match="no chat template: leave out --chat"):
         load(path).tokenizer.chat("hi")
 
 
 def test_a_template_that_reaches_out_is_not_run(tiny_file):
     template = "{{ ''.__class__.__mro__[1].__subclasses__() }}"
-    path, _ = tiny_file(extra_fields=[("add_string", "tokenizer.chat_template", template)])
+    path, _ = tiny_file(chat_template=template)
     with pytest.raises(InputError, match="chat template cannot be filled in"):
         load(path).tokenizer.chat("hi")

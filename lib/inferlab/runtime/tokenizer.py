@@ -75,7 +75,11 @@ def read_tokenizer(checkpoint):
 
 
 class Tokenizer:
-    """A byte-level BPE tokenizer. Every text can be encoded: what is no word falls back to bytes."""
+    """A byte-level BPE tokenizer: what is no word falls back to smaller pieces, down to bytes.
+
+    A byte that the vocabulary has no token for is left out, as in the reference implementation
+    (SmolLM2 lacks six control characters and the first byte of unassigned planes).
+    """
 
     def __init__(self, vocabulary):
         from tokenizers import AddedToken, Tokenizer, models
