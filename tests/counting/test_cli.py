@@ -81,7 +81,11 @@ def test_a_config_file_counts_like_the_preset(tmp_path):
     assert found == preset
 
 
-def test_flags_change_what_they_say(tmp_path):
+def test_a_name_may_have_its_publisher_before_it():
+    assert answer("count", "meta-llama/Llama-3.1-8B")["model"] == "Llama-3.1-8B"
+
+
+def test_flags_change_what_they_say():
     model = Architecture.preset("DeepSeek-V3")
     report = answer(
         "count", "DeepSeek-V3", "--step", "512:0,1:3000,7:100", "--attention", "full", "--logits", "all",

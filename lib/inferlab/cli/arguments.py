@@ -22,21 +22,22 @@ DTYPE_HELP = f"one of {', '.join(BITS_PER_ELEMENT)}"
 def architecture(text: str) -> tuple[Architecture, list[str]]:
     """The model that a name or a path means, and what was read in the likeliest way.
 
-    Raises InputError for an unknown name and for a config that cannot be used.
+    A name may have its publisher before it (`meta-llama/Llama-3.1-8B`). Raises InputError for an
+    unknown name and for a config that cannot be used.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        looks_like_a_path = os.sep in text or text.endswith(".json")
-        if looks_like_a_path or (os.path.exists(text) and not _is_preset(text)):
+        name = text if os.path.exists(text) else text.rpartition("/")[2]
+        if text.endswith(".json") or (os.path.exists(text) and not _is_preset(name)):
             model = Architecture.from_hf_config(text)
         else:
-            model = Architecture.preset(text)
+            model = Architecture.preset(name)
     return model, [str(each.message) for each in caught]
 
 
-def _is_preset(text: str) -> bool:
+def _is_preset(name: str) -> bool:
     try:
-        Architecture.preset(text)
+        Architecture.preset(name)
     except InputError:
         return False
     return True
