@@ -11,11 +11,13 @@ How to write one is told in README.md beside this file.
 from importlib import import_module
 
 _WIDGETS = {
+    "NextToken": "next_token",
     "PrefillFlops": "prefill_flops",
     "RooflineExplorer": "roofline_explorer",
     "KVGrowth": "kv_growth",
     "BatchIntensity": "batch_intensity",
     "GenerationWork": "generation_work",
+    "RolloutShare": "rollout_share",
     "TwoBills": "two_bills",
     "EngineSteps": "engine_steps",
     "AgentPrefill": "agent_prefill",
