@@ -7,7 +7,7 @@ without a word.
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inferlab.architecture import Architecture
@@ -286,6 +286,8 @@ def test_a_senseless_size_is_refused_by_its_name(key, value):
         ({"model_type": "deepseek_v3", "moe_layer_freq": 2}, "moe_layer_freq is 2"),
         ({"model_type": "deepseek_v3", "kv_lora_rank": 0}, "kv_lora_rank is 0"),
         ({"model_type": "gpt2", "n_inner": -1}, "n_inner is -1"),
+        ({"model_type": "gpt2", "max_position_embeddings": None}, "n_positions is None"),
+        ({"model_type": "opt", "max_position_embeddings": None}, "max_position_embeddings is None"),
         ({"model_type": "gpt2", "add_cross_attention": True}, "add_cross_attention"),
         ({"text_config": 7}, "text_config is 7"),
     ],
@@ -307,8 +309,9 @@ KEYS = sorted({key for family in FAMILIES.values() for key in family.defaults} |
 @pytest.mark.filterwarnings("ignore::inferlab.hf_config.ConfigWarning")
 @given(
     st.sampled_from([*FAMILIES, *ALIASES, "newmodel"]),
-    st.dictionaries(st.sampled_from(KEYS), JUNK, max_size=3),
+    st.dictionaries(st.sampled_from(KEYS), JUNK, min_size=1, max_size=3),
 )
+@settings(max_examples=400)
 def test_junk_is_counted_or_refused_and_nothing_else(family, junk):
     try:
         model = Architecture.from_hf_config(LLAMA | {"model_type": family} | junk)

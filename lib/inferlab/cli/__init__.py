@@ -27,7 +27,7 @@ COMMANDS = {
 }
 """Each command with what it shows."""
 
-EXTRAS = {"generate": "local", "measure": "local", "fit": "local", "grade": "grading"}
+EXTRAS = {"generate": "local", "measure": "local", "grade": "grading"}
 """The extra of the package that a command needs, for those that need one."""
 
 

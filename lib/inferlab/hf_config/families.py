@@ -117,12 +117,15 @@ def _mistral(c: Config, fields):
     _windows(c, fields, _every_layer, _window(c))
 
 
+def _experts(c: Config, least: int = 1) -> int:
+    """How many routed experts a layer has: the key has two names."""
+    return c.size("num_local_experts" if "num_local_experts" in c.values else "num_experts", least)
+
+
 def _mixtral(c: Config, fields):
     _mistral(c, fields)
     fields["moe"] = {
-        "experts": c.size(
-            "num_local_experts" if "num_local_experts" in c.values else "num_experts"
-        ),
+        "experts": _experts(c),
         "active": c.size("num_experts_per_tok"),
         "ffn": fields["ffn"],
         "layers": fields["layers"],
@@ -154,15 +157,12 @@ def _sparse_layers(c: Config, fields) -> int:
             raise InputError(
                 f"{c.where}: mlp_only_layers holds {short(index)}: expected layer numbers"
             )
-    sparse = [i for i in range(fields["layers"]) if (i + 1) % step == 0 and i not in set(dense)]
-    return len(sparse)
+    return sum((i + 1) % step == 0 and i not in dense for i in range(fields["layers"]))
 
 
 def _qwen_experts(c: Config, fields, **shared):
     layers = _sparse_layers(c, fields)
-    experts = c.size(
-        "num_local_experts" if "num_local_experts" in c.values else "num_experts", least=0
-    )
+    experts = _experts(c, least=0)
     if layers and experts:
         fields["moe"] = {
             "experts": experts,
@@ -213,10 +213,8 @@ def _gpt2(c: Config, fields):
     if c.flag("add_cross_attention"):
         raise InputError(f"{c.where}: add_cross_attention is true: expected a decoder-only model")
     _gptj(c, fields)
-    fields |= {
-        "learned_positions": fields["max_positions"],
-        "position_limit": fields["max_positions"],
-    }
+    positions = c.size("max_position_embeddings")
+    fields |= {"learned_positions": positions, "position_limit": positions}
 
 
 def _gptj(c: Config, fields):
@@ -249,6 +247,7 @@ def _falcon(c: Config, fields):
 def _opt(c: Config, fields):
     bias, affine = c.flag("enable_bias"), c.flag("layer_norm_elementwise_affine")
     width = c.size_or("word_embed_proj_dim", fields["hidden"])
+    positions = c.size("max_position_embeddings")
     final = c.flag("do_layer_norm_before") and not c.flag("_remove_final_layer_norm")
     fields |= {
         "ffn": c.size("ffn_dim"),
@@ -261,8 +260,8 @@ def _opt(c: Config, fields):
         "final_norm": final and affine,
         "embedding_dim": None if width == fields["hidden"] else width,
         # The table has two rows more than positions: OPT numbers them from 2.
-        "learned_positions": fields["max_positions"] + 2,
-        "position_limit": fields["max_positions"],
+        "learned_positions": positions + 2,
+        "position_limit": positions,
     }
 
 
@@ -271,9 +270,7 @@ def _gpt_oss(c: Config, fields):
     _attention_bias(c, fields)
     _windows(c, fields, lambda index: index % 2 == 0, _window(c))
     fields["moe"] = {
-        "experts": c.size(
-            "num_local_experts" if "num_local_experts" in c.values else "num_experts"
-        ),
+        "experts": _experts(c),
         "active": c.size("num_experts_per_tok"),
         "ffn": fields["ffn"],
         "layers": fields["layers"],
@@ -306,7 +303,7 @@ def _deepseek(c: Config, fields):
         raise InputError(
             f"{c.where}: moe_layer_freq is {short(c.get('moe_layer_freq'))}: expected 1"
         )
-    dense = c.size_or("first_k_dense_replace", 0) if c.get("first_k_dense_replace") else 0
+    dense = c.size("first_k_dense_replace", least=0) if c.has("first_k_dense_replace") else 0
     if dense > fields["layers"]:
         raise InputError(
             f"{c.where}: first_k_dense_replace is {dense} of {fields['layers']} layers: expected at"
@@ -404,7 +401,6 @@ FAMILIES = {
         _MISTRAL_DEFAULTS
         | {
             "sliding_window": None,
-            "num_local_experts": 8,
             "num_experts": 8,
             "num_experts_per_tok": 2,
         },
@@ -561,7 +557,6 @@ FAMILIES = {
             "attention_bias": True,
             "sliding_window": 128,
             "layer_types": None,
-            "num_local_experts": 128,
             "num_experts": 128,
             "num_experts_per_tok": 4,
         },
