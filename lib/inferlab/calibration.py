@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from inferlab.deployment import (
-    MEMORY_FRACTION,
-    RESERVED,
     Deployment,
     Estimate,
     estimate,
@@ -187,7 +185,7 @@ def cache_dtype(d: Deployment, kv: str) -> str:
 
 def loads(d: Deployment, prompt, output, batch, kv: str, cached=0) -> Loads:
     """The loads of a batch, of which as many sequences decode together as an engine's memory holds."""
-    together = running(d, prompt, output, batch, kv=kv, fraction=MEMORY_FRACTION, reserved=RESERVED)
+    together = running(d, prompt, output, batch, kv=kv)
     return Loads(
         prefill=load(d, [Sequence(prompt, cached, batch)], kv),
         one_prefill=load(d, [Sequence(prompt, cached)], kv),
@@ -242,7 +240,7 @@ class Group:
         first, later, _ = times(x, self.efficiency, self.served)
         if not self.prefill_fitted:
             return Estimate(None, later, None)
-        return estimate(first, later, output, batch)
+        return estimate(first, later, output, batch, x.waves)
 
 
 def quantile_of(values, quantile) -> float | None:

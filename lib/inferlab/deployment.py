@@ -256,9 +256,13 @@ class Estimate:
     tokens_per_s: Any
 
 
-def estimate(ttft_s, tpot_s, output, batch) -> Estimate:
-    """An Estimate from the two times: B T tokens in TTFT + (T - 1) TPOT seconds. Chapter 1."""
-    return Estimate(ttft_s, tpot_s, ratio(batch * output, ttft_s + (output - 1) * tpot_s))
+def estimate(ttft_s, tpot_s, output, batch, waves=1) -> Estimate:
+    """An Estimate from the two times: B T tokens in TTFT + (T - 1) TPOT seconds. Chapter 1.
+
+    waves: how many times larger the batch is than what decodes together.
+    """
+    total = ttft_s + (output - 1) * tpot_s * waves
+    return Estimate(ttft_s, tpot_s, ratio(batch * output, total))
 
 
 def mid_context(prompt, output):
@@ -266,11 +270,17 @@ def mid_context(prompt, output):
     return prompt + output // 2
 
 
-def running(d: Deployment, prompt, output, batch, *, kv=None, fraction=1, reserved=0):
-    """How many of a batch's sequences decode at the same time: as many as memory holds, at least one.
-
-    By default the whole card holds them, as a bound must assume.
-    """
+def running(
+    d: Deployment,
+    prompt,
+    output,
+    batch,
+    *,
+    kv=None,
+    fraction=MEMORY_FRACTION,
+    reserved=RESERVED,
+):
+    """How many of a batch's sequences decode at the same time: as many as memory holds, at least one."""
     if d.accelerator.capacity is None:
         return batch
     kv = kv or d.kv or smaller_kv(d.weights)
@@ -283,19 +293,17 @@ def bound(d: Deployment, prompt, output, batch=1) -> Estimate:
     """The least that a batch can take, in steps that run one after the other.
 
     prompt, output: tokens of each of `batch` requests. TPOT is the step at the middle of the
-    answer. A batch that memory cannot hold decodes as many sequences at a time as it can.
+    answer. Of a batch that memory cannot hold, TPOT is of as many sequences as an engine runs at a
+    time, and the throughput that of as many as the whole card holds.
     """
     _check_lengths(prompt, output, batch)
     first = step_bound(d, prefill(prompt, batch))
-    together = running(d, prompt, output, batch)
-    later = step_bound(d, decode(mid_context(prompt, output), together))
-    result = estimate(first, later, output, batch)
-    if not is_array(together) and together < batch:
-        # The sequences that wait for memory decode later.
-        waves = ratio(batch, together)
-        total = first + (output - 1) * later * waves
-        result = Estimate(first, later, ratio(batch * output, total))
-    return result
+    context = mid_context(prompt, output)
+    later = step_bound(d, decode(context, running(d, prompt, output, batch)))
+    most = running(d, prompt, output, batch, fraction=1, reserved=0)
+    each_wave = (output - 1) * step_bound(d, decode(context, most))
+    total = first + each_wave * ratio(batch, most)
+    return Estimate(first, later, ratio(batch * output, total))
 
 
 def bottleneck(d: Deployment, prompt, output, batch=1) -> dict[str, str]:

@@ -156,7 +156,7 @@ class Measurement:
     def _best_throughput(self) -> float:
         """Output tokens a second of the fullest batch that memory holds, whatever it overlaps."""
         d, prompt, output = self.deployment, _tokens(self.input_len), _tokens(self.output_len)
-        batch = running(d, prompt, output, 10**9)
+        batch = running(d, prompt, output, 10**9, fraction=1, reserved=0)
         first = share(d, prefill(prompt, batch)).work
         later = share(d, decode(mid_context(prompt, output), batch)).work
         flops = first.flops + (output - 1) * later.flops

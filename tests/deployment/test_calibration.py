@@ -118,6 +118,20 @@ class TestTrap18AccuracyIsStated:
         assert calibration.quantile_of(list(map(abs, errors.values())), 0.5) < 0.06
 
 
+@pytest.mark.parametrize("batch", [1, 64, 1000, 10**9])
+@pytest.mark.parametrize("pair", [("H100-SXM", "vllm"), ("A100-SXM-80GB", None), ("B200", "vllm")])
+def test_no_estimate_beats_its_bound(batch, pair):
+    machine, engine = pair
+    d = Deployment(
+        architecture=Architecture.preset("LLaMA-7B"), accelerator=Accelerator.preset(machine)
+    )
+    least = bound(d, 1024, 256, batch)
+    fitted = calibration.find(machine, engine).estimate(d, 1024, 256, batch)
+    assert fitted.ttft_s > least.ttft_s
+    assert fitted.tpot_s > least.tpot_s
+    assert fitted.tokens_per_s < least.tokens_per_s
+
+
 def test_a_summary_counts_and_sorts():
     rows = [calibration.Checked(None, -0.5, e) for e in (0.1, -0.2, 0.3)]
     assert calibration.summary(rows) == (3, 0.5, 0.2, pytest.approx(0.28))
