@@ -170,7 +170,8 @@ def sequences_that_fit(
     """How many sequences of `length` tokens fit beside the weights (0: none)."""
     room = memory(d, 0, fraction=fraction, reserved=reserved).free
     fit = ratio(room, kv_bytes(d, length, kv or d.kv or "bf16"))
-    return maximum(0, fit // 1 if is_array(fit) else int(fit // 1))
+    whole = fit // 1 if is_array(fit) or is_symbolic(fit) else int(fit // 1)
+    return maximum(0, whole)
 
 
 # --- one step on each GPU ----------------------------------------------------------------------------
@@ -280,13 +281,16 @@ def running(
     fraction=MEMORY_FRACTION,
     reserved=RESERVED,
 ):
-    """How many of a batch's sequences decode at the same time: as many as memory holds, at least one."""
+    """How many of a batch's sequences decode at the same time: as many as memory holds.
+
+    All of them where it cannot hold even one, so that a time can still be asked for.
+    """
     if d.accelerator.capacity is None:
         return batch
     kv = kv or d.kv or smaller_kv(d.weights)
     length = mid_context(prompt, output)
     fit = sequences_that_fit(d, length, kv=kv, fraction=fraction, reserved=reserved)
-    return batch if not is_array(fit) and fit == 0 else minimum(batch, maximum(1, fit))
+    return choose(fit < 1, batch, minimum(batch, fit))
 
 
 def bound(d: Deployment, prompt, output, batch=1) -> Estimate:
