@@ -9,8 +9,6 @@ import resource
 import sys
 import time
 
-from inferlab.accelerator import Accelerator
-from inferlab.architecture import Architecture
 from inferlab.serving import (
     ChunkedPrefill,
     ContinuousBatching,
@@ -22,10 +20,7 @@ from inferlab.serving import (
 
 
 def main(requests):
-    model = StepModel(
-        architecture=Architecture.preset("Llama-3.1-8B"),
-        accelerator=Accelerator.preset("H100-SXM"),
-    )
+    model = StepModel.preset("Llama-3.1-8B", "H100-SXM")
     trace = poisson_trace(requests, 30.0, prompt_tokens=500, output_tokens=100, seed=1)
     print(f"{requests:,} requests at 30 a second, Llama-3.1-8B on an H100")
     print("policy                 prefix cache   seconds   steps      steps/s   TTFT p99   TPOT p99")

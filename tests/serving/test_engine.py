@@ -1,11 +1,11 @@
 """What holds for every trace, policy and memory: nothing lost, nothing invented, nothing overfull."""
 
 import dataclasses
+import itertools
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving.machines import SHAPES, TINY_GPU
 
 from inferlab.quantities import InputError
 from inferlab.roofline import roofline
@@ -22,6 +22,7 @@ from inferlab.serving import (
 )
 from inferlab.step import Sequence as Batch
 from inferlab.step import step
+from serving.machines import SHAPES, TINY_GPU
 
 POLICIES = [
     StaticBatching(3), ContinuousBatching(), PrefillFirst(20), ChunkedPrefill(8),
@@ -80,7 +81,7 @@ def test_any_trace(trace, policy, prefix_cache, pin, max_batch, replicas, routin
     assert all(step.kv_tokens <= model.kv_tokens for step in result.steps)
     for name in result.gpus:
         steps = [step for step in result.steps if step.gpu == name]
-        assert all(a.end <= b.start for a, b in zip(steps, steps[1:], strict=False))
+        assert all(a.end <= b.start for a, b in itertools.pairwise(steps))
 
     # Every token in is accounted for: found in the cache, prefilled, or decoded.
     for record in result.requests:

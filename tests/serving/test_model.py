@@ -75,3 +75,9 @@ def test_a_model_that_does_not_fit_is_refused():
         StepModel(architecture=LLAMA_7B, accelerator=A100.but(capacity=10e9))
     with pytest.raises(InputError, match="capacity of A100 is not known"):
         StepModel(architecture=LLAMA_7B, accelerator=A100.but(capacity=None))
+
+
+def test_presets_by_name():
+    assert StepModel.preset("LLaMA-7B", "A100-SXM-40GB").kv_tokens == 42959
+    with pytest.raises(InputError, match="unknown accelerator 'A1000'"):
+        StepModel.preset("LLaMA-7B", "A1000")

@@ -1,5 +1,6 @@
 """Made traces have the statistics that they promise; recorded ones are read or refused plainly."""
 
+import itertools
 import json
 import math
 
@@ -20,7 +21,7 @@ from inferlab.serving import (
 def test_a_poisson_trace_has_its_rate_and_its_lengths():
     lengths = Lognormal(median=400, sigma=0.5)
     trace = poisson_trace(20_000, 8.0, prompt_tokens=lengths, output_tokens=100, seed=1)
-    gaps = [b.arrival - a.arrival for a, b in zip(trace, trace[1:], strict=False)]
+    gaps = [b.arrival - a.arrival for a, b in itertools.pairwise(trace)]
     mean_gap = math.fsum(gaps) / len(gaps)
     assert mean_gap == pytest.approx(1 / 8, rel=0.02)
     # Exponential: the standard deviation equals the mean.
@@ -50,7 +51,7 @@ def test_a_conversation_sends_its_history_again():
     assert [request.prompt_tokens for request in trace] == [580, 780, 980, 1180]
     assert [request.after for request in trace] == [None, "chat0.1", "chat0.2", "chat0.3"]
     assert trace[1].arrival == 0.0 and trace[1].delay == 20.0
-    for before, request in zip(trace, trace[1:], strict=False):
+    for before, request in itertools.pairwise(trace):
         assert longest_common_prefix((*before.prompt, before.output), request.prompt) == (
             before.prompt_tokens + 120
         )
@@ -71,7 +72,7 @@ def test_where_retrieved_text_goes_decides_what_is_shared():
         trace = rag_trace(1, 1.0, place=place, turns=5)
         shared[place] = [
             longest_common_prefix((*a.prompt, a.output), b.prompt)
-            for a, b in zip(trace, trace[1:], strict=False)
+            for a, b in itertools.pairwise(trace)
         ]
         assert trace[-1].prompt_tokens == {
             "before": 500 + 2000 + 4 * 200 + 100,

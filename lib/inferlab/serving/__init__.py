@@ -1,7 +1,7 @@
 """A serving engine that one can watch: requests, policies, a prefix cache, and what they cost.
 
     from inferlab.serving import StepModel, ChunkedPrefill, chat_trace, simulate
-    model = StepModel(architecture=..., accelerator=...)
+    model = StepModel.preset("Llama-3.1-8B", "H100-SXM")
     result = simulate(chat_trace(conversations=20, rate=0.5, seed=1), model, ChunkedPrefill(512))
     result.summary()
 

@@ -7,7 +7,7 @@ from collections import deque
 from inferlab.quantities import InputError
 from inferlab.serving.radix import RadixTree
 from inferlab.serving.requests import first_tokens
-from inferlab.serving.results import RequestRecord, Step
+from inferlab.serving.results import Step
 
 WATERMARK = 0.01
 """Part of the KV memory that an admission leaves free while others run, as vLLM does: without it a

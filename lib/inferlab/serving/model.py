@@ -53,6 +53,15 @@ class StepModel:
     memory_fraction: float = 0.9
     kv_tokens: int | None = None
 
+    @classmethod
+    def preset(cls, architecture: str, accelerator: str, **options) -> StepModel:
+        """A shipped model on a shipped machine, by name: `StepModel.preset("LLaMA-7B", "H100-SXM")`."""
+        return cls(
+            architecture=Architecture.preset(architecture),
+            accelerator=Accelerator.preset(accelerator),
+            **options,
+        )
+
     def __post_init__(self):
         number(self.overhead_s, "overhead_s")
         number(self.memory_fraction, "memory_fraction", positive=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -257,7 +258,7 @@ class Result:
         times = self.token_times(id)
         if len(times) < 2:
             return None
-        return max(later - sooner for sooner, later in zip(times, times[1:], strict=False))
+        return max(later - sooner for sooner, later in itertools.pairwise(times))
 
     def _decode_steps(self, gpu):
         if gpu not in self._decode_times:
