@@ -166,7 +166,11 @@ def run(shell: Shell, job: dict, report: int) -> None:
         signal.setitimer(signal.ITIMER_PROF, job["cell_s"])
         signal.setitimer(signal.ITIMER_REAL, job["waiting_s"])
         try:
-            shell.run_cell(cell["source"], store_history=True)
+            result = shell.run_cell(cell["source"], store_history=True)
+            error = result.error_before_exec or result.error_in_exec
+            # Without memory left, IPython may fail to show what went wrong.
+            if error and not any(o["output_type"] == "error" for o in shell.outputs.cells):
+                shell._showtraceback(type(error), error, [type(error).__name__])
         except BaseException as error:  # whatever leaks out of IPython belongs to the cell
             shell._showtraceback(type(error), error, [f"{type(error).__name__}: {error}"])
         finally:

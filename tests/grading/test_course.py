@@ -1,0 +1,212 @@
+"""A course over time: resuming, handing in again, grading by hand, lateness, several workers."""
+
+import copy
+import csv
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+
+import nbformat
+import pytest
+
+from grading import hostile
+from inferlab.grading.record import Gradebook
+from inferlab.quantities import InputError
+
+pytestmark = pytest.mark.needs("bubblewrap")
+SOME = ["reference", "untouched", "number-as-text", "kills-its-kernel", "forges-receipts"]
+
+
+def hand_in(folder, student, notebook, timestamp=None):
+    place = folder / student
+    place.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, place / "sample.ipynb")
+    if timestamp:
+        (place / "timestamp.txt").write_text(timestamp)
+
+
+def rows(course, table="submissions"):
+    with open(course / "results" / f"{table}.csv", newline="") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def some_of(hostile_class):
+    return [hostile_class / name for name in SOME]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "class"
+
+
+def grade_by_hand(url, student, points):
+    """What formgrader does when a person enters points for the essay."""
+    book = Gradebook(url)
+    grade = book._book.find_grade("words", "sample", "sample", student)
+    grade.manual_score, grade.needs_manual_grade = points, False
+    book.session.commit()
+    book.close()
+
+
+def test_a_course_over_time(grade_class, source, folder, tmp_path):
+    course = tmp_path / "course"
+    hand_in(folder, "ada", source.reference)
+    hand_in(folder, "ben", source.released)
+    first = grade_class([folder], course)
+    assert (first.summary.graded, first.summary.unchanged) == (2, 0)
+    assert first.scores == {"ada": 7, "ben": 0}
+    assert rows(course)["ada"]["waiting_for_person"] == "1"
+
+    # Run again, nothing is graded twice.
+    again = grade_class([folder], course)
+    assert (again.summary.graded, again.summary.unchanged) == (0, 2)
+    assert again.scores == first.scores
+
+    # A person grades the essay; the next run keeps that and shows it everywhere.
+    grade_by_hand(first.url, "ada", 2.5)
+    third = grade_class([folder], course)
+    assert third.scores == {"ada": 9.5, "ben": 0}
+    assert rows(course)["ada"]["by_person"] == "2.5"
+    assert rows(course)["ada"]["waiting_for_person"] == "0"
+    assert "9.5" in third.feedback("ada")
+
+    # Handed in again with another answer: machine points change, the hand grade stays.
+    changed = copy.deepcopy(source.reference)
+    hostile.answer(changed, "ratio", "ratio = 1")
+    hand_in(folder, "ada", changed)
+    fourth = grade_class([folder], course)
+    assert (fourth.summary.graded, fourth.summary.unchanged) == (1, 1)
+    assert fourth.scores["ada"] == 7.5
+    assert rows(course)["ada"]["waiting_for_person"] == "0"
+
+    # With another essay the hand grade stays too, and a person is asked to look again.
+    hostile.answer(changed, "words", "I have changed my mind.")
+    hand_in(folder, "ada", changed)
+    fifth = grade_class([folder], course)
+    assert fifth.scores["ada"] == 7.5
+    assert rows(course)["ada"]["waiting_for_person"] == "1"
+
+    # Graded again on request, nothing doubles.
+    sixth = grade_class([folder], course, regrade=True)
+    assert sixth.summary.graded == 2
+    assert sixth.scores == fifth.scores
+    assert len(rows(course)) == 2
+
+
+def test_late_policy(grade_class, source, folder, tmp_path):
+    hand_in(folder, "early", source.reference, "2026-11-30 10:00:00 UTC")
+    hand_in(folder, "late", source.reference, "2026-12-02 10:00:01 UTC")
+    hand_in(folder, "never", source.reference)
+    course = tmp_path / "course"
+    grade_class([folder], course, due=datetime(2026, 12, 1, 10), late_percent=10)
+    table = rows(course)
+    assert {s: float(r["score"]) for s, r in table.items()} == {"early": 7, "late": 5.6, "never": 7}
+    assert table["late"]["seconds_late"] == "86401"
+    assert float(table["late"]["late_penalty"]) == pytest.approx(1.4)
+
+
+def test_the_newest_of_several_is_graded(grade_class, source, folder, tmp_path):
+    hand_in(folder / "first", "ada", source.released, "2026-11-30 10:00:00 UTC")
+    hand_in(folder / "second", "ada", source.reference, "2026-11-30 11:00:00 UTC")
+    (folder / "second" / "ada" / "broken.ipynb").write_text("{")
+    graded = grade_class([folder], tmp_path / "course")
+    assert graded.scores == {"ada": 7}
+    notes = "; ".join(graded.results["ada"].notes)
+    assert "2 notebooks were handed in; the newest is graded" in notes
+    assert "broken.ipynb, unreadable" in notes
+
+
+def test_a_run_that_is_killed_loses_and_doubles_nothing(exercises, source, folder, tmp_path):
+    """The command is killed with two thirds of its work undone, and then run again."""
+    for number in range(9):
+        hand_in(folder, f"learner-{number}", source.reference)
+    course = tmp_path / "course"
+    command = [sys.executable, "-m", "inferlab.cli", "grade", str(folder), "--course", str(course)]
+    command += ["--exercises", str(exercises), "--workers", "1"]
+    first = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    url = f"sqlite:///{course / 'gradebook.db'}"
+    deadline = time.monotonic() + 120
+    while len(recorded(course, url)) < 3 and first.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    before = recorded(course, url)
+    assert 3 <= len(before) < 9
+    second = subprocess.run(command, capture_output=True, text=True)
+    assert second.returncode == 0, second.stderr
+    assert f"9 files: {9 - len(before)} graded, {len(before)} unchanged, 0 not graded" in second.stdout
+    assert {row["score"] for row in rows(course).values()} == {"7.0"}
+    assert len(rows(course)) == 9
+
+
+def recorded(course, url):
+    if not (course / "nbgrader_config.py").is_file():
+        return {}
+    book = Gradebook(url)
+    try:
+        return book.recorded()
+    finally:
+        book.close()
+
+
+def test_one_worker_gives_what_two_give(graded, grade_class, hostile_class, tmp_path):
+    alone = grade_class(some_of(hostile_class), tmp_path / "course", workers=1)
+    assert alone.comparable(SOME) == graded.comparable(SOME)
+
+
+# --- refusals -------------------------------------------------------------------------------
+
+
+def test_without_a_sandbox_it_refuses(grade_class, source, folder, tmp_path, monkeypatch):
+    hand_in(folder, "ada", source.reference)
+    nothing = tmp_path / "bin"
+    nothing.mkdir()
+    monkeypatch.setenv("PATH", str(nothing))
+    with pytest.raises(InputError, match="--unsafe-no-sandbox"):
+        grade_class([folder], tmp_path / "course")
+    assert not (tmp_path / "course" / "results").exists()
+    # Told to, it grades all the same.
+    assert grade_class([folder], tmp_path / "course", safe=False).scores == {"ada": 7}
+
+
+def test_a_plain_scheduler_is_refused(grade_class, source, folder, tmp_path):
+    hand_in(folder, "ada", source.reference)
+    with pytest.raises(InputError, match="tls://"):
+        grade_class([folder], tmp_path / "course", scheduler="tcp://127.0.0.1:8786")
+
+
+def test_two_runs_at_once_are_refused(grade_class, source, folder, tmp_path):
+    import fcntl
+
+    hand_in(folder, "ada", source.reference)
+    course = tmp_path / "course"
+    course.mkdir()
+    with open(course / ".writing", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="another run"):
+            grade_class([folder], course)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["nowhere"], "is not there"),
+        ([".", "--exercise", "9-nothing"], "there is no exercise"),
+        ([".", "--match", "("], "no regular expression"),
+        ([".", "--match", "a"], "no group"),
+        ([".", "--workers", "0"], "expected 1 or more"),
+        ([".", "--late", "200"], "expected a percentage"),
+        ([".", "--due", "tomorrow"], "is no time"),
+        ([".", "--gradebook", "postgresql://nobody@127.0.0.1:1/none"], "cannot be opened"),
+    ],
+)
+def test_input_that_cannot_be_used_is_one_sentence(arguments, reason, exercises, tmp_path):
+    (tmp_path / "ada.ipynb").write_text("{}")
+    command = [sys.executable, "-m", "inferlab.cli", "grade", *arguments]
+    command += ["--exercises", str(exercises)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert reason in done.stderr and "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
