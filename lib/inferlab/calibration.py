@@ -354,18 +354,22 @@ def summary(rows: list[Checked]) -> tuple:
 _NAMES = tuple(f.name for f in fields(Efficiency))
 
 
-def usable(row: Measurement) -> Case | None:
-    """The row as a case to fit on, or None.
-
-    Left out: rows that are not a batch of requests on a model of known shape, a batch of unstated
-    size, and times to the first token under load, which queueing makes.
-    """
-    if row.metric == "TTFT_loaded" or not row.batch.isdigit():
-        return None
+def left_out_because(row: Measurement) -> str | None:
+    """Why a row is not fitted on, in a few words; None for a row that is."""
+    if row.metric == "TTFT_loaded":
+        return "the first token under load waits in a queue"
+    if not row.batch.isdigit():
+        return f"its batch is {row.batch or 'unstated'!r}"
     try:
-        return row.case
-    except InputError:
-        return None
+        row.case  # noqa: B018
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def usable(row: Measurement) -> Case | None:
+    """The row as a case to fit on, or None where `left_out_because` says why not."""
+    return None if left_out_because(row) else row.case
 
 
 def fit(rows: list[Measurement]) -> list[Group]:

@@ -148,6 +148,15 @@ def test_fit_reads_rows_and_estimate_uses_them(capsys, tmp_path):
     assert found["calibrated"]["tpot_s"] == pytest.approx(92e-3, rel=0.02)
 
 
+def test_fit_says_which_rows_it_cannot_use(capsys, tmp_path):
+    rows = tmp_path / "rows.csv"
+    line = "r1,LLaMA-7B,Abacus,1,vllm,bf16,bf16,1,16,16,TPOT,88,ms,made up"
+    rows.write_text("\n".join([",".join(measurements.COLUMNS), line]))
+    code, _, err = run(capsys, "fit", str(rows))
+    assert code == 2
+    assert "r1: unknown accelerator 'Abacus'" in err
+
+
 def test_fit_needs_five_rows(capsys, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text(",".join(measurements.COLUMNS) + "\n")

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 
 from inferlab import calibration, measurements
+from inferlab.cli import arguments
 from inferlab.quantities import InputError
 
 EPILOG = f"""\
@@ -48,10 +49,12 @@ def run(args) -> int:
     """Run the command."""
     rows = measurements.read(args.rows) if args.rows else measurements.published()
     found = calibration.fit(rows)
+    reasons = {row.id: why for row in rows if (why := calibration.left_out_because(row))}
     if not found:
+        shown = "; ".join(f"{id}: {why}" for id, why in list(reasons.items())[:3])
         raise InputError(
-            f"{args.rows} has no accelerator with {calibration.MIN_ROWS} rows that can be fitted:"
-            " see `inferlab fit --help`"
+            f"{args.rows} has no accelerator with {calibration.MIN_ROWS} rows that can be fitted"
+            + (f" ({shown})" if shown else "")
         )
     if args.write:
         calibration.write(found, args.write)
@@ -59,6 +62,7 @@ def run(args) -> int:
         print(json.dumps({"groups": [_record(group) for group in found]}, indent=1))
     else:
         print("\n".join(_line(group) for group in found))
+    arguments.say([f"{id} is left out: {why}" for id, why in reasons.items()] if args.rows else [])
     return 0
 
 
