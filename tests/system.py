@@ -10,6 +10,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import playwright
+
 from browser import find_chromium
 
 
@@ -25,11 +27,18 @@ def _has_postgresql():
     return bool(shutil.which("initdb") or list(Path("/usr/lib/postgresql").glob("*/bin/initdb")))
 
 
+def find_node():
+    """The path of Node.js: the system's, else the one that Playwright brings."""
+    bundled = Path(playwright.__file__).parent / "driver" / "node"
+    return shutil.which("node") or (str(bundled) if bundled.exists() else None)
+
+
 NEEDS = {
     "chromium": (find_chromium, "run .venv/bin/playwright install chromium"),
     "bubblewrap": (_has_bubblewrap, "install bubblewrap, on a Linux that allows user namespaces"),
     "postgresql": (_has_postgresql, "install the PostgreSQL server"),
-    "node": (lambda: shutil.which("node"), "install Node.js"),
+    "node": (find_node, "install Node.js"),
+    "npm": (lambda: shutil.which("npm"), "install npm"),
 }
 
 

@@ -26,6 +26,7 @@ from inferlab.step import (
     step,
 )
 from strategies import accountings, architectures, batches, sequences
+from system import find_node
 
 KINDS = ("flops", "weights", "kv_read", "kv_write", "activations")
 
@@ -185,7 +186,7 @@ require("readline").createInterface({input: process.stdin}).on("line", line => {
 def javascript():
     """Calls a JavaScript function in one running Node: javascript(source, name, args)."""
     process = subprocess.Popen(
-        ["node", "-e", NODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [find_node(), "-e", NODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
     def call(source, name, args):

@@ -101,7 +101,7 @@ def test_letters_are_the_same_on_every_machine():
         assert ("Bold" in found) == (weight == "bold")
 
 
-@pytest.mark.needs("node")
+@pytest.mark.needs("npm")
 def test_the_typeface_is_what_its_package_makes():
     import fonts
 

@@ -25,6 +25,6 @@ def test_every_version_is_pinned_and_hashed():
         assert lock[f"node_modules/{name}"]["version"] == version
 
 
-@pytest.mark.needs("node")
+@pytest.mark.needs("npm")
 def test_making_it_again_gives_the_same_bytes():
     assert bundle.build() == bundle.BUNDLE.read_text("utf-8")
