@@ -8,7 +8,7 @@ computing, reading memory and talking to the peers overlap perfectly. What engin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inferlab.accelerator import Accelerator
@@ -319,6 +319,28 @@ def bottleneck(d: Deployment, prompt, output, batch=1) -> dict[str, str]:
         "decode": ceilings(d, decode(mid_context(prompt, output), together)),
     }
     return {phase: max(times, key=times.get) for phase, times in phases.items()}
+
+
+def single_changes(d: Deployment, batch) -> dict[str, tuple[Deployment, int]]:
+    """Deployments that differ from this one in one thing, each with its batch. Chapter 13.
+
+    Twice the GPUs, weights of fp8 and of int4, a cache of fp8, half the batch and twice the batch;
+    without GPUs that cannot share the heads, and without dtypes that are no smaller.
+    """
+    size = bytes_per_element(d.weights)
+    found = {
+        f"{dtype} weights": (replace(d, weights=dtype, compute=None), batch)
+        for dtype in ("fp8", "int4")
+        if bytes_per_element(dtype) < size
+    }
+    if d.accelerator.link_bandwidth is not None and d.architecture.heads % (2 * d.gpus) == 0:
+        found = {f"{2 * d.gpus} GPUs": (replace(d, gpus=2 * d.gpus), batch)} | found
+    if bytes_per_element(d.kv or smaller_kv(d.weights)) > 1:
+        found["fp8 KV cache"] = replace(d, kv="fp8"), batch
+    if batch > 1:
+        found[f"{batch // 2} at a time"] = d, batch // 2
+    found[f"{2 * batch} at a time"] = d, 2 * batch
+    return found
 
 
 def experts_read(architecture: Architecture, tokens) -> dict[str, Any] | None:

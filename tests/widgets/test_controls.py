@@ -6,7 +6,7 @@ import pytest
 import sympy
 
 from inferlab.quantities import InputError
-from inferlab.widgets.explorer import Explorer, Select, Slider, Toggle, sweep_stops
+from inferlab.widgets.explorer import Explorer, Paste, Select, Slider, Toggle, sweep_stops
 
 pytestmark = pytest.mark.needs("chromium")
 x, y, doubled = sympy.symbols("x y doubled", positive=True)
@@ -182,3 +182,81 @@ def test_a_formula_without_its_value_is_named():
 
     with pytest.raises(InputError, match="z needs q"):
         Missing()
+
+
+class Pasted(Explorer):
+    """z = x y, where a text such as "3 4" stands in for the choice."""
+
+    title = "A sample with a box"
+
+    @classmethod
+    def controls(cls):
+        return [
+            Select("size", "Size", {"small": {"x": 1, "y": 2}, "large": {"x": 8, "y": 9}}, "small"),
+            Paste("own", "Paste two numbers", over="size", help="Such as 3 4."),
+        ]
+
+    @classmethod
+    def formulas(cls):
+        return {"z": x * y}
+
+    @classmethod
+    def view(cls):
+        return """export const read = (text) => {
+            const [x, y] = text.split(" ").map(Number);
+            if (!(x > 0 && y > 0)) throw new Error(`${text} are not two numbers.`);
+            return { name: `my ${text}`, x, y };
+        };
+        export const view = ({ v, f }) => ({ sentence: `${v.size}: z is **${f.z()}**` });"""
+
+
+@pytest.fixture
+def pasted(show):
+    page = show(Pasted()).page
+    page.values = lambda: json.loads(page.locator(".il").get_attribute("data-values"))
+    page.sentence = lambda: page.locator(".il-sentence").inner_text()
+    page.said = lambda: page.get_by_role("status").inner_text()
+    page.get_by_text("Paste two numbers").click()
+    page.box = page.get_by_role("textbox", name="Paste two numbers")
+    return page
+
+
+def test_a_pasted_text_stands_in_for_the_choice_until_one_is_chosen(pasted):
+    pasted.box.fill("3 4")
+    assert pasted.sentence() == "my 3 4: z is 12"
+    assert pasted.said() == "Read: my 3 4."
+    assert pasted.locator("select option:checked").inner_text() == "my 3 4"
+    assert pasted.values() == {"size": "small", "own": {"name": "my 3 4", "x": 3, "y": 4}}
+    pasted.get_by_label("Size").select_option("small")
+    assert pasted.sentence() == "small: z is 2"
+    assert pasted.values() == {"size": "small", "own": None}
+    assert pasted.box.input_value() == ""
+
+
+def test_a_text_that_cannot_be_read_says_why_and_changes_nothing(pasted):
+    pasted.box.fill("3 x")
+    assert pasted.said() == "3 x are not two numbers."
+    assert pasted.box.get_attribute("aria-invalid") is not None
+    assert pasted.sentence() == "small: z is 2"
+    pasted.box.fill("3 5")
+    assert pasted.box.get_attribute("aria-invalid") is None
+    assert pasted.sentence() == "my 3 5: z is 15"
+    pasted.box.fill("")
+    assert (pasted.said(), pasted.sentence()) == ("", "small: z is 2")
+
+
+def test_reset_empties_the_box(pasted):
+    pasted.box.fill("x")
+    pasted.get_by_role("button", name="Reset").click()
+    assert (pasted.said(), pasted.box.input_value()) == ("", "")
+
+
+def test_a_pasted_value_is_checked_in_python_too():
+    mine = {"name": "mine", "x": 3, "y": 4}
+    widget = Pasted(own=mine)
+    assert widget.compute("z") == 12
+    assert "Size mine" in widget.fallback
+    with pytest.raises(InputError, match="own has x None: expected a number"):
+        Pasted(own=mine | {"x": None})
+    with pytest.raises(InputError, match="expected None, or a name with numbers"):
+        Pasted(own={"x": 3})

@@ -39,6 +39,9 @@ def random_settings(widget, count=60):
             return rng.choice(list(control.options))
         if control.kind == "toggle":
             return rng.random() < 0.5
+        if control.kind == "paste":
+            numbers = rng.choice(list(controls[control.over].options.values()))
+            return rng.choice([None, {"name": "a model of mine", **numbers}])
         if control.stops:
             return rng.choice(control.stops)
         if rng.random() < 0.2:
@@ -198,6 +201,6 @@ def test_refuses_what_a_control_cannot_take(widget):
     with pytest.raises(InputError, match="has no control"):
         written(widget)(no_such_control=1)
     for name, control in written(widget)._controls().items():
-        wrong = {"slider": math.inf, "select": "no such option", "toggle": 2}[control.kind]
+        wrong = {"slider": math.inf, "select": "no such option", "toggle": 2, "paste": 2}[control.kind]  # fmt: skip
         with pytest.raises(InputError, match=name):
             written(widget)(**{name: wrong})

@@ -23,6 +23,7 @@ _WIDGETS = {
     "AgentPrefill": "agent_prefill",
     "TurnTTFT": "turn_ttft",
     "SplitPhases": "split_phases",
+    "DeploymentSizer": "deployment_sizer",
 }
 """Class name -> module. A new widget adds its line here, and nothing else."""
 

@@ -127,6 +127,38 @@ class Toggle:
         return {self.name: int(value)}
 
 
+@dataclass(frozen=True)
+class Paste:
+    """A box for text that the view's `read` turns into numbers, in place of an option of a select.
+
+    name: what the value is called; over: the select whose numbers it stands in for, until the
+    reader picks an option there again. The value is None or a dict: `name`, shown as the choice,
+    and a number for each key that the select's options have. The text itself stays in the box.
+    """
+
+    name: str
+    label: str
+    over: str
+    help: str = ""
+    start: None = field(default=None, init=False)
+    kind: str = field(default="paste", init=False)
+
+    def check(self, value) -> dict | None:
+        """`value` if it is None or a name with numbers; InputError if not."""
+        if value is None:
+            return None
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            raise InputError(f"{self.name} is {value!r}: expected None, or a name with numbers")
+        for key, x in self.values(value).items():
+            if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x):
+                raise InputError(f"{self.name} has {key} {x!r}: expected a number")
+        return value
+
+    def values(self, value) -> dict:
+        """What the formulas see: its numbers."""
+        return {key: x for key, x in (value or {}).items() if key != "name"}
+
+
 def models(*names: str) -> dict[str, dict[str, Any]]:
     """Options of a `Select` from shipped dense models: their shapes under the book's symbols.
 
@@ -197,7 +229,7 @@ class Explorer(anywidget.AnyWidget):
     _esm = traitlets.Unicode().tag(sync=True)
 
     @classmethod
-    def controls(cls) -> list[Slider | Select | Toggle]:
+    def controls(cls) -> list[Slider | Select | Toggle | Paste]:
         """The controls, in reading order."""
         raise NotImplementedError
 
@@ -305,9 +337,10 @@ class Explorer(anywidget.AnyWidget):
     @cache
     def _module(cls) -> str:
         look = {name: {**asdict(role), "dash": list(role.dash)} for name, role in ROLES.items()}
+        read = ", read" if any(c.kind == "paste" for c in cls._controls().values()) else ""
         return (
             f"const formulas = {cls.functions()};\n{cls.view()}\n"
-            f"export default inferlab.explorer({{ formulas, view, roles: {json.dumps(look)} }});\n"
+            f"export default inferlab.explorer({{ formulas, view{read}, roles: {json.dumps(look)} }});\n"
         )
 
     # --- the Python reading of the same formulas ---
@@ -315,11 +348,12 @@ class Explorer(anywidget.AnyWidget):
     def environment(self, **overrides) -> dict[str, Any]:
         """Every name that a formula can use, with its value at the present settings.
 
-        A select's numbers come first, the sliders' positions over them, `overrides` over all.
+        A select's numbers come first, pasted ones and the sliders' positions over them, `overrides`
+        over all.
         """
         controls = type(self).explorer()._controls()
         seen: dict[str, Any] = {}
-        for kinds in (("select",), ("slider", "toggle")):
+        for kinds in (("select",), ("paste",), ("slider", "toggle")):
             for name, control in controls.items():
                 if control.kind in kinds:
                     seen |= control.values(self.values[name])
@@ -356,10 +390,12 @@ class Explorer(anywidget.AnyWidget):
                 cells.insert(0, format_value(along, at))
             mark = ' class="il-here"' if at is not None and at == self.values[along.name] else ""
             body.append(f"<tr{mark}>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
+        pasted = {c.over: self.values[n] for n, c in cls._controls().items() if c.kind == "paste"}
+        chosen = self.values | {over: value["name"] for over, value in pasted.items() if value}
         fixed = ", ".join(
-            f"{c.label} {format_value(c, self.values[n])}"
+            f"{c.label} {format_value(c, chosen[n])}"
             for n, c in cls._controls().items()
-            if not (sliders and n == along.name)
+            if c.kind != "paste" and not (sliders and n == along.name)
         )
         caption = cls.title + (f" ({fixed})" if fixed else "")
         return (

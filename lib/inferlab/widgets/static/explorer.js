@@ -160,21 +160,25 @@ var inferlab = (() => {
     return [back, play, next];
   };
 
-  const CUSTOM = "custom";
-  const select = (c, act, moved) => {
+  const CUSTOM = "custom", PASTED = "pasted";
+  const select = (c, act, moved, over) => {
     const id = unique("select");
-    const custom = h("option", { value: CUSTOM, disabled: "" }, "custom");
+    const custom = h("option", { value: CUSTOM, disabled: "" }, "custom"), pasted = h("option", { value: PASTED, disabled: "" });
     const input = h("select", { id, "data-name": c.name },
-      ...Object.keys(c.options).map((name) => h("option", { value: name }, name)), ...(moved.length ? [custom] : []));
+      ...Object.keys(c.options).map((name) => h("option", { value: name }, name)), ...(moved.length ? [custom] : []), ...(over ? [pasted] : []));
     const box = h("div", { class: "il-control" }, h("div", { class: "il-head" }, h("label", { for: id }, c.label)), input);
     const help = describe(box, input, c);
     input.addEventListener("change", () => {
       const own = c.options[input.value];
-      act({ [c.name]: input.value, ...Object.fromEntries(moved.map((key) => [key, own[key]])) }, true);
+      act({ [c.name]: input.value, ...Object.fromEntries(moved.map((key) => [key, own[key]])), ...(over && { [over.name]: null }) }, true);
     });
     return {
       box: help, name: c.name,
-      show(value, values) { input.value = moved.every((key) => values[key] === c.options[value][key]) ? value : CUSTOM; },
+      show(value, values) {
+        const own = over && values[over.name];
+        if (own) pasted.textContent = own.name;
+        input.value = own ? PASTED : moved.every((key) => values[key] === c.options[value][key]) ? value : CUSTOM;
+      },
     };
   };
 
@@ -185,6 +189,26 @@ var inferlab = (() => {
     const help = describe(box, input, c);
     input.addEventListener("change", () => act({ [c.name]: input.checked }, true));
     return { box: help, name: c.name, show(value) { input.checked = value; } };
+  };
+
+  // Text that `read` turns into numbers, which stand in for an option of the select named by c.over.
+  const paste = (c, act, read) => {
+    const id = unique("paste"), said = h("p", { class: "il-said", role: "status" });
+    const input = h("textarea", { id, rows: 5, spellcheck: "false", autocomplete: "off", "data-name": c.name, "aria-label": c.label });
+    const inside = h("div", {}, input), box = h("details", { class: "il-control il-paste" }, h("summary", {}, c.label), describe(inside, input, c));
+    inside.append(said);
+    const say = (text, wrong = false) => { said.textContent = text; said.classList.toggle("il-wrong", wrong); input.toggleAttribute("aria-invalid", wrong); };
+    let last = null;
+    input.addEventListener("input", () => {
+      if (!input.value.trim()) { say(""); act({ [c.name]: null }, true); return; }
+      let value;
+      try { value = read(input.value); } catch (error) { say(error.message, true); return; }
+      last = value;
+      say(`Read: ${value.name}.`);
+      act({ [c.name]: value }, true);
+    });
+    const clear = () => { input.value = ""; say(""); };
+    return { box, name: c.name, clear, show(value) { if (last && !value) clear(); last = value; } };
   };
 
   const describe = (box, input, c) => {
@@ -460,7 +484,7 @@ ${dark}{${colours("dark")}}
 .il-title{font-weight:650;font-size:1.05em;margin:0;letter-spacing:-.005em}
 .il-button{font:inherit;font-size:.86em;color:var(--il-quiet);background:none;border:1px solid var(--il-hair);border-radius:6px;padding:.2rem .7rem;min-height:30px;cursor:pointer;white-space:nowrap}
 .il-button:hover{color:var(--il-text);border-color:var(--il-quiet)}
-.il :is(button,select,input):focus-visible{outline:2px solid var(--il-accent);outline-offset:2px}
+.il :is(button,select,input,textarea,summary):focus-visible{outline:2px solid var(--il-accent);outline-offset:2px}
 .il-controls{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,185px),1fr));gap:.9rem 1.6rem;align-items:start;margin-bottom:1rem}
 .il-head{display:flex;justify-content:space-between;align-items:baseline;gap:.6rem;font-size:.9em}
 .il-head label{color:var(--il-quiet);margin:0}
@@ -478,6 +502,12 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
 .il input[type=range]::-moz-range-thumb{width:13px;height:13px;border-radius:50%;background:var(--il-ground);border:2.5px solid var(--il-accent)}
 .il input[type=range]:active::-webkit-slider-thumb{transform:scale(1.15)}
 .il-play{display:flex;gap:.5rem}
+.il-paste{grid-column:1/-1;font-size:.93em}
+.il-paste summary{cursor:pointer;min-height:34px;padding:.4rem 0;color:var(--il-quiet)}
+.il textarea{display:block;width:100%;box-sizing:border-box;font:12.5px/1.4 ui-monospace,monospace;padding:.5rem .6rem;resize:vertical;color:var(--il-text);background:var(--il-ground);border:1px solid color-mix(in srgb,var(--il-text) 30%,var(--il-ground));border-radius:6px}
+.il-said{margin:.3rem 0 0}
+.il-said:empty{margin:0}
+.il-said.il-wrong{padding-left:.6rem;border-left:3px solid var(--il-compute-fill)}
 .il-toggle label{display:flex;align-items:center;gap:.6rem;min-height:44px;cursor:pointer;margin:0;font-size:.93em}
 .il-toggle input{appearance:none;flex:none;width:34px;height:20px;border-radius:10px;margin:0;background:color-mix(in srgb,var(--il-text) 45%,var(--il-ground));position:relative;cursor:pointer;transition:background .15s}
 .il-toggle input::after{content:"";position:absolute;left:3px;top:3px;width:14px;height:14px;border-radius:50%;background:var(--il-ground);transition:transform .15s}
@@ -542,6 +572,7 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
   const environment = (controls, values) => {
     const seen = {};
     for (const c of controls) if (c.kind === "select") Object.assign(seen, c.options[values[c.name]], { [c.name]: values[c.name] });
+    for (const c of controls) if (c.kind === "paste" && values[c.name]) Object.assign(seen, values[c.name], { [c.over]: values[c.name].name });
     for (const c of controls) {
       if (c.kind === "slider") seen[c.name] = values[c.name];
       if (c.kind === "toggle") seen[c.name] = values[c.name] ? 1 : 0;
@@ -566,9 +597,10 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
     return now;
   };
 
-  const explorer = ({ formulas, view, roles }) => ({
+  const explorer = ({ formulas, view, roles, read }) => ({
     formulas,
     view,
+    read,
     render({ model, el }) {
       const { title, controls, data } = model.get("spec");
       const start = { ...model.get("values") };
@@ -582,9 +614,11 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
         model.save_changes();
         update(glide);
       };
-      const built = controls.map((c) => (c.kind === "slider" ? slider(c, act) : c.kind === "select" ? select(c, act, moves(c)) : toggle(c, act)));
+      const over = (c) => controls.find((other) => other.kind === "paste" && other.over === c.name);
+      const build = { slider: (c) => slider(c, act), select: (c) => select(c, act, moves(c), over(c)), toggle: (c) => toggle(c, act), paste: (c) => paste(c, act, read) };
+      const built = controls.map((c) => build[c.kind](c));
       const reset = h("button", { type: "button", class: "il-button il-reset" }, "Reset");
-      reset.addEventListener("click", () => { built.forEach((b) => b.stop?.()); act(start, true); });
+      reset.addEventListener("click", () => { built.forEach((b) => { b.stop?.(); b.clear?.(); }); act(start, true); });
 
       const sentence = h("p", { class: "il-sentence", "aria-live": "polite", "aria-atomic": "true" });
       const charts = h("div", { class: "il-charts" }), facts = h("dl", { class: "il-facts" }), table = h("div", { class: "il-table" });
