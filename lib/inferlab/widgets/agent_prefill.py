@@ -21,7 +21,14 @@ class AgentPrefill(Explorer):
         "prefill_cached_s": "Prefill with",
         "decode_s": "Decode",
     }
-    units = {"total": "tokens", "cached": "tokens", "prefill_s": "s", "prefill_cached_s": "s", "decode_s": "s", "tool_s": "s"}
+    units = {
+        "total": "tokens",
+        "cached": "tokens",
+        "prefill_s": "s",
+        "prefill_cached_s": "s",
+        "decode_s": "s",
+        "tool_s": "s",
+    }
 
     @classmethod
     def controls(cls):
@@ -66,7 +73,10 @@ class AgentPrefill(Explorer):
         def summed(works):
             """FLOPs and bytes of some kinds of work, each with how often it comes."""
             return [
-                sum(sympy.summation(sympy.expand(getattr(work, what)), *ranges) for work, *ranges in works)
+                sum(
+                    sympy.summation(sympy.expand(getattr(work, what)), *ranges)
+                    for work, *ranges in works
+                )
                 for what in ("flops", "bytes")
             ]
 
@@ -76,7 +86,9 @@ class AgentPrefill(Explorer):
         later = step(model, [Sequence(fresh, prompt - fresh)])
         reused = [
             a + b
-            for a, b in zip((first.flops, first.bytes), summed([(later, (j, 2, calls))]), strict=True)
+            for a, b in zip(
+                (first.flops, first.bytes), summed([(later, (j, 2, calls))]), strict=True
+            )
         ]
         written = summed([(step(model, decode(prompt + i)), (i, 0, answer - 2), (j, 1, calls))])
         kept = prompt_tokens(calls, system, observation + answer) + answer - 1

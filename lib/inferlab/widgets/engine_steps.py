@@ -110,7 +110,12 @@ class EngineSteps(Explorer):
             + f"<td>{show(result.makespan)}</td></tr>"
             for name, result in type(self).explorer()._results().items()
         )
-        heads = ["Policy", *(f"TTFT of {id}" for id in "ABC"), *(f"Longest stall of {id}" for id in "ABC"), "All done after"]
+        heads = [
+            "Policy",
+            *(f"TTFT of {id}" for id in "ABC"),
+            *(f"Longest stall of {id}" for id in "ABC"),
+            "All done after",
+        ]
         return (
             f"<table><caption>{self.title}: three requests under four policies</caption><thead><tr>"
             + "".join(f"<th scope='col'>{head}</th>" for head in heads)

@@ -15,8 +15,21 @@ class SplitPhases(Explorer):
 
     title = "Prefill and decode, together or apart"
     sweep = "N"
-    columns = {"prefill_s": "Prefill", "kv": "KV to send", "transfer_s": "Transfer", "together_s": "Time per token together", "total": "Apart"}
-    units = {"prefill_s": "s", "kv": "B", "transfer_s": "s", "together_s": "s", "total": "s", "break_even": "B/s"}
+    columns = {
+        "prefill_s": "Prefill",
+        "kv": "KV to send",
+        "transfer_s": "Transfer",
+        "together_s": "Time per token together",
+        "total": "Apart",
+    }
+    units = {
+        "prefill_s": "s",
+        "kv": "B",
+        "transfer_s": "s",
+        "together_s": "s",
+        "total": "s",
+        "break_even": "B/s",
+    }
 
     @classmethod
     def controls(cls):

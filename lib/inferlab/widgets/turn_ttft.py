@@ -15,7 +15,13 @@ class TurnTTFT(Explorer):
 
     title = "Time to first token, turn by turn"
     sweep = "turn"
-    columns = {"prompt": "Prompt", "constant": "Constant speed", "anew": "Computed anew", "reused": "Prefix cache", "kv": "KV cache"}
+    columns = {
+        "prompt": "Prompt",
+        "constant": "Constant speed",
+        "anew": "Computed anew",
+        "reused": "Prefix cache",
+        "kv": "KV cache",
+    }
     units = {"prompt": "tokens", "constant": "s", "anew": "s", "reused": "s", "kv": "B"}
 
     @classmethod
