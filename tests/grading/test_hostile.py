@@ -7,9 +7,9 @@ import re
 import socket
 from pathlib import Path
 
-from grading import hostile
 import pytest
 
+from grading import hostile
 from inferlab.feedback.exercise import RECEIPT
 
 pytestmark = pytest.mark.needs("bubblewrap")

@@ -88,19 +88,19 @@ def _from_place(place: Path, exercises, expression) -> Iterator[Submission]:
             if path.is_file() and not path.is_symlink() and ".ipynb_checkpoints" not in path.parts
         ]
     times = {file.path.parent: _time(file) for file in files if file.path.name == "timestamp.txt"}
-    students = set()
+    used = set()
     for file in files:
         if file.path.suffix.lower() != ".ipynb":
             continue
         student = _student(file.path, exercises, expression)
-        students.add(student)
+        used.update(file.path.parents)
         raw = file.read() if file.size <= LARGEST_FILE else b" " * (LARGEST_FILE + 1) + b"x"
         guess = next((name for name in exercises if name in file.path.as_posix()), "")
         yield Submission(student, file.path.as_posix(), raw, times.get(file.path.parent), guess)
     # A learner's folder without any notebook is a submission too, and not a silent absence.
     for folder in sorted({file.path.parents[-2] for file in files if len(file.path.parts) > 1}):
-        student = _student(folder / "none.ipynb", exercises, expression)
-        if student not in students:
+        if folder not in used:
+            student = _student(folder / "none.ipynb", exercises, expression)
             names = ", ".join(f.path.name for f in files if folder in f.path.parents)[:200]
             yield Submission(student, f"{folder.as_posix()}/ ({names})", None)
 

@@ -263,29 +263,50 @@ def _accidents(ran: dict, normalised: Normalised) -> list[str]:
 
 
 def _run(options, tasks: list[Task]) -> Iterator[tuple[Task, dict | str]]:
-    """Run the tasks on a Dask cluster, in any order: each with its result, or why there is none."""
-    if not tasks:
-        return
-    from distributed import as_completed
+    """Run the tasks, in any order: each with its result, or why there is none.
+
+    With one worker in this process's own kernel, otherwise on a Dask cluster.
+    """
     from tqdm import tqdm
 
-    with _client(options, len(tasks)) as client:
-        jobs = {}
-        for task in tasks:
-            text = execute.job(task.normalised, task.source.key, options.limits, safe=options.safe)
-            jobs[client.submit(execute.execute, text, pure=False, retries=2)] = task
-        done = as_completed(list(jobs))
-        shown = tqdm(done, total=len(jobs), unit="notebook", file=sys.stderr, disable=options.quiet)
-        for future in shown:
-            task = jobs.pop(future)
-            error = future.exception()
-            if isinstance(error, InputError):
-                raise error
-            if error is not None:
-                yield task, f"not graded, run again ({type(error).__name__})"
-            else:
-                yield task, json.loads(future.result())
-            future.release()
+    jobs = (
+        (task, execute.job(task.normalised, task.source.key, options.limits, safe=options.safe))
+        for task in tasks
+    )
+    ran = _run_here(jobs) if options.workers == 1 and not options.scheduler else None
+    with contextlib.ExitStack() as stack:
+        if ran is None and tasks:
+            client = stack.enter_context(_client(options, len(tasks)))
+            ran = _run_on_cluster(client, jobs)
+        yield from tqdm(
+            ran or (), total=len(tasks), unit="notebook", file=sys.stderr, disable=options.quiet
+        )
+
+
+def _run_here(jobs) -> Iterator[tuple[Task, dict | str]]:
+    for task, text in jobs:
+        try:
+            yield task, json.loads(execute.execute(text))
+        except RuntimeError as error:
+            yield task, f"not graded, run again ({error})"
+
+
+def _run_on_cluster(client, jobs) -> Iterator[tuple[Task, dict | str]]:
+    from distributed import as_completed
+
+    waiting = {
+        client.submit(execute.execute, text, pure=False, retries=2): task for task, text in jobs
+    }
+    for future in as_completed(list(waiting)):
+        task = waiting.pop(future)
+        error = future.exception()
+        if isinstance(error, InputError):
+            raise error
+        if error is not None:
+            yield task, f"not graded, run again ({type(error).__name__})"
+        else:
+            yield task, json.loads(future.result())
+        future.release()
 
 
 @contextlib.contextmanager

@@ -67,21 +67,6 @@ class Kernel:
         self._process.wait(timeout=10)
 
 
-def try_sandbox() -> None:
-    """Make and enter a sandbox once, in this process's child; InputError when that fails."""
-    kernel = Kernel()
-    try:
-        job = {"cells": [{"source": "1", "question": None}], "reading": {}, "safe": True}
-        result = kernel.run(job | {"limits": Limits().as_dict()})
-    finally:
-        kernel.close()
-    if result["stopped"]:
-        raise InputError(
-            f"a sandbox starts here but cannot be entered ({result['stopped']}): grade on Linux 5.8 or"
-            " later, or pass --unsafe-no-sandbox for notebooks that you trust"
-        )
-
-
 def run_job(shell, job: dict) -> dict:
     """Run a notebook until no cell kills it, or too many have.
 
