@@ -26,7 +26,7 @@ def test_shapes_come_from_the_file(tiny_file):
     path, _ = tiny_file(layers=3, heads=6, kv_heads=3, head_dim=8, ffn=40, tied=False)
     a = load(path).architecture
     assert (a.layers, a.heads, a.kv_heads, a.head_dim, a.ffn, a.hidden) == (3, 6, 3, 8, 40, 64)
-    assert (a.vocab, a.tied, a.max_positions, a.name) == (262, False, 64, "tiny")
+    assert (a.vocab, a.tied, a.max_positions, a.name) == (262, False, 64, path.stem)
 
 
 REFUSED = {

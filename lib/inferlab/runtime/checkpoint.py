@@ -133,7 +133,7 @@ def read_architecture(checkpoint):
     if "token_embd.weight" not in checkpoint.tensors:
         raise InputError(f"{name} has no tensor token_embd.weight: the file is incomplete")
     return Architecture(
-        name=str(checkpoint.field("general.name", checkpoint.path.stem)),
+        name=checkpoint.path.stem,  # the field general.name is often a training run's
         layers=size("block_count"),
         hidden=hidden,
         ffn=size("feed_forward_length"),
