@@ -62,9 +62,7 @@ def test_mean_loss(smollm2, case):
 
 
 def test_greedy_answer_alone(smollm2, case):
-    (answer,) = generate(
-        smollm2.decoder, [case["ids"]], max_tokens=24, stop=smollm2.tokenizer.stop
-    )
+    (answer,) = generate(smollm2.decoder, [case["ids"]], max_tokens=24, stop=smollm2.tokenizer.stop)
     assert answer.ids == case["greedy_ids"]
     assert answer.stopped_by == ("eos" if case["name"] == "capital" else "length")
 

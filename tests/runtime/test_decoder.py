@@ -121,7 +121,7 @@ def test_a_packed_step_equals_its_sequences_alone(tiny):
     tiny.decoder.logits(IDS[:5], cache_a)
     tiny.decoder.logits(IDS[:2], cache_b)
     packed = tiny.decoder.step([([7], cache_a), (IDS, None), ([8, 9, 10], cache_b)])
-    alone = [IDS[:5] + [7], IDS, IDS[:2] + [8, 9, 10]]
+    alone = [[*IDS[:5], 7], IDS, [*IDS[:2], 8, 9, 10]]
     for row, ids in zip(packed, alone, strict=True):
         assert np.abs(row - tiny.decoder.logits(ids)).max() < 1e-4
     assert (cache_a.length, cache_b.length) == (6, 5)

@@ -97,7 +97,7 @@ def test_pip_that_fails_is_told_in_a_sentence(index, monkeypatch, capsys):
 
 def test_a_missing_model_names_the_command(index):
     with pytest.raises(
-        InputError, match="is missing: run `make model`, or `python -m inferlab.runtime.fetch`"
+        InputError, match=r"is missing: run `make model`, or `python -m inferlab\.runtime\.fetch`"
     ):
         fetch.model_path()
 

@@ -46,7 +46,6 @@ def add_parser(subparsers):
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from inferlab.runtime import load
-
     from inferlab.runtime.generation import generate, losses, top
 
     model = load(args.model)

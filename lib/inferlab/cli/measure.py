@@ -69,4 +69,3 @@ def _show(record, architecture):
         for row in record.beside_prediction(architecture, phase):
             measured, predicted = (format_duration(row[k]) for k in ("seconds", "predicted"))
             print(f"{'':8} {row[key]:8}  {measured:>10}  {predicted:>10}  {row['ratio']:5.2f}")
-

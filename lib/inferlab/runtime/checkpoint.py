@@ -77,7 +77,9 @@ def open_checkpoint(path):
     with open(path, "rb") as file:
         magic = file.read(4)
     if magic != b"GGUF":
-        raise InputError(f"{path} begins with {magic!r}: expected a GGUF file, which begins b'GGUF'")
+        raise InputError(
+            f"{path} begins with {magic!r}: expected a GGUF file, which begins b'GGUF'"
+        )
     try:
         reader = _reader()(path)
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, OSError) as error:
@@ -112,7 +114,9 @@ def read_architecture(checkpoint):
     name = checkpoint.path.name
     family = checkpoint.field("general.architecture")
     if family != "llama":
-        raise InputError(f"{name} is a {family!r} model: this decoder reads the 'llama' family only")
+        raise InputError(
+            f"{name} is a {family!r} model: this decoder reads the 'llama' family only"
+        )
 
     def size(key, default=None, least=1):
         value = checkpoint.field(f"llama.{key}", default)
@@ -124,12 +128,16 @@ def read_architecture(checkpoint):
         raise InputError(f"{name} is a mixture of experts: this decoder reads dense models only")
     scaling = checkpoint.field("llama.rope.scaling.type", "none")
     if scaling not in ("none", "linear"):
-        raise InputError(f"{name} scales its rotary positions by {scaling!r}: expected none or linear")
+        raise InputError(
+            f"{name} scales its rotary positions by {scaling!r}: expected none or linear"
+        )
     heads, hidden = size("attention.head_count"), size("embedding_length")
     head_dim = size("attention.key_length", hidden // heads)
     for key in ("attention.value_length", "rope.dimension_count"):
         if (found := size(key, head_dim)) != head_dim:
-            raise InputError(f"{name} has llama.{key} {found}: this decoder needs head_dim {head_dim}")
+            raise InputError(
+                f"{name} has llama.{key} {found}: this decoder needs head_dim {head_dim}"
+            )
     if "token_embd.weight" not in checkpoint.tensors:
         raise InputError(f"{name} has no tensor token_embd.weight: the file is incomplete")
     return Architecture(

@@ -153,19 +153,23 @@ class Decoder:
 
     def _attention(self, index, layer, x, turns, sequences):
         """Grouped-query attention. Projections run on the packed rows, scores per sequence."""
-        a, matmul = self.architecture, self.tally.matmul
-        q = rotate(matmul("attention_projections", x, layer.q).reshape(len(x), a.heads, -1), turns)
-        k = rotate(matmul("attention_projections", x, layer.k).reshape(len(x), a.kv_heads, -1), turns)
-        v = matmul("attention_projections", x, layer.v).reshape(len(x), a.kv_heads, -1)
+        n, a = len(x), self.architecture
 
-        mixed = np.empty((len(x), a.heads * a.head_dim), np.float32)
+        def project(x, weight):
+            return self.tally.matmul("attention_projections", x, weight)
+
+        q = rotate(project(x, layer.q).reshape(n, a.heads, a.head_dim), turns)
+        k = rotate(project(x, layer.k).reshape(n, a.kv_heads, a.head_dim), turns)
+        v = project(x, layer.v).reshape(n, a.kv_heads, a.head_dim)
+
+        mixed = np.empty((n, a.heads * a.head_dim), np.float32)
         first = 0
         for ids, cache in sequences:
             rows = slice(first, first + len(ids))
             keys, values = self._remember(index, cache, k[rows], v[rows])
             mixed[rows] = self._attend(q[rows], keys, values)
             first = rows.stop
-        return matmul("attention_projections", mixed, layer.output)
+        return project(mixed, layer.output)
 
     def _remember(self, index, cache, k, v):
         """Append the new keys and values, (n, kv_heads, d_h) each, to the cache of this layer.
@@ -240,4 +244,3 @@ def rotate(x, turns):
     a turned key depends on their distance alone.
     """
     return (x.view(np.complex64) * turns[:, None, :]).view(np.float32)
-
