@@ -16,7 +16,7 @@ help:
 	@echo "make chapter NAME=06-prefill build one chapter alone"
 	@echo "make serve                   show the built site on http://localhost:$(PORT)"
 	@echo "make lab                     open the chapters in JupyterLab"
-	@echo "make grade                   how to grade a class"
+	@echo "make grade                   grade a sample class; your own: exercises/README.md"
 	@echo "make measure                 time the model on this machine and record it"
 	@echo "make numbers                 rewrite numbers.json from a clean build"
 	@echo "make tidy                    format the code and normalise the notebooks"
@@ -49,7 +49,8 @@ test: model
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest --nbval-lax --nbval-current-env book tests
 
 grade: environment
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/inferlab grade --help
+	@$(BIN)/python -m inferlab.grading.sample _build/grading/class
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/inferlab grade _build/grading/class --course _build/grading/course
 
 measure: model
 	@$(BIN)/inferlab measure --record

@@ -33,6 +33,16 @@ def test_the_learner_is_known_by_the_path(tmp_path, path, student):
     assert found.guess == ("3-roofline" if "3-roofline" in path else "")
 
 
+@pytest.mark.parametrize("name", ["ada", "ada_12_assignsubmission_file"])
+def test_a_learners_own_folder_or_file_may_be_given(tmp_path, name):
+    (tmp_path / name).mkdir()
+    file = tmp_path / name / "3-roofline.ipynb"
+    file.write_text("{}")
+    for place in (tmp_path / name, file):
+        (found,) = collect([place], NAMES)
+        assert found.student == "ada"
+
+
 def test_a_pattern_goes_first(tmp_path):
     (tmp_path / "group7").mkdir()
     (tmp_path / "group7" / "hw-ada-1.ipynb").write_text("{}")

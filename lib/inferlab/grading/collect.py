@@ -92,7 +92,7 @@ def _from_place(place: Path, exercises, expression) -> Iterator[Submission]:
     for file in files:
         if file.path.suffix.lower() != ".ipynb":
             continue
-        student = _student(file.path, exercises, expression)
+        student = _student(file.path, place, exercises, expression)
         used.update(file.path.parents)
         raw = file.read() if file.size <= LARGEST_FILE else b" " * (LARGEST_FILE + 1) + b"x"
         guess = next((name for name in exercises if name in file.path.as_posix()), "")
@@ -100,7 +100,7 @@ def _from_place(place: Path, exercises, expression) -> Iterator[Submission]:
     # A learner's folder without any notebook is a submission too, and not a silent absence.
     for folder in sorted({file.path.parents[-2] for file in files if len(file.path.parts) > 1}):
         if folder not in used:
-            student = _student(folder / "none.ipynb", exercises, expression)
+            student = _student(folder / "none.ipynb", place, exercises, expression)
             names = ", ".join(f.path.name for f in files if folder in f.path.parents)[:200]
             yield Submission(student, f"{folder.as_posix()}/ ({names})", None)
 
@@ -134,7 +134,7 @@ def _time(file: _File) -> datetime | None:
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
-def _student(path: PurePosixPath, exercises, expression) -> str:
+def _student(path: PurePosixPath, place: Path, exercises, expression) -> str:
     matched = expression.search(path.as_posix()) if expression else None
     if matched:
         return _safe(matched["student"])
@@ -153,7 +153,10 @@ def _student(path: PurePosixPath, exercises, expression) -> str:
     stem = path.stem
     for name in exercises:
         stem = re.sub(rf"[-_ ]*{re.escape(name)}[-_ ]*", "", stem)
-    return _safe(stem or path.stem)
+    # A file that is named after the exercise alone: the learner's own folder was given.
+    above = place.resolve().parent if place.is_file() else place.resolve()
+    moodle = _MOODLE.match(above.name)
+    return _safe(stem or (moodle["student"] if moodle else above.name))
 
 
 def _safe(name: str) -> str:
