@@ -256,6 +256,8 @@ class Engine:
         record = sequence.record
         if record.first_token is None:
             record.first_token = self.env.now
+        else:
+            record.resumed += (self.env.now,)
         if sequence.generated == sequence.request.output_tokens:
             self._finish(sequence)
         elif self.on_prefilled is not None:

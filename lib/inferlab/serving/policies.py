@@ -131,7 +131,8 @@ class TwoPools:
 
     prefill_gpus, decode_gpus: sizes of the pools. link_bandwidth: bytes/s out of each prefill GPU,
     and link_latency: seconds a transfer; transfers of one GPU queue. Prompts keep their memory on
-    the prefill side until they have arrived.
+    the prefill side until they have arrived. A sequence that a decode GPU has to preempt is computed
+    again on that GPU; answers are not sent back, so only prompts are found in a prefix cache.
     """
 
     prefill_gpus: int = 1

@@ -56,7 +56,8 @@ class RequestRecord:
 
     hit_tokens: prompt tokens found in the prefix cache at first admission (rehit_tokens: at later
     ones, after a preemption). prefilled_tokens: tokens computed by prefills, those computed again
-    after a preemption included. decoded_tokens: tokens computed by decode steps.
+    after a preemption included. decoded_tokens: tokens computed by decode steps. resumed: when a
+    prefill after a preemption gave the next token.
     """
 
     id: Hashable
@@ -73,6 +74,7 @@ class RequestRecord:
     prefilled_tokens: int = 0
     decoded_tokens: int = 0
     preemptions: int = 0
+    resumed: tuple[float, ...] = ()
 
     @property
     def wait(self) -> float:
@@ -243,15 +245,13 @@ class Result:
         A request takes part in every decode step of its engine while it decodes.
         """
         record = self[id]
-        times = [record.first_token]
+        times = [record.first_token, *record.resumed]
         for span in self.spans:
             if span.request == id and span.phase == "decode":
                 ends, starts = self._decode_steps(span.gpu)
                 first = bisect_left(starts, span.start)
                 times.extend(ends[first : bisect_right(ends, span.end)])
-            elif span.request == id and span.phase == "prefill" and span.end > record.first_token:
-                times.append(span.end)  # a prefill after a preemption emits a token as well
-        return sorted(times)[: record.output_tokens]
+        return sorted(times)
 
     def longest_stall(self, id) -> float | None:
         """The longest wait between two tokens of one request; None for an answer of one token."""
