@@ -133,7 +133,7 @@ export const view = ({ v, f, along, format: { si, count, duration, money, percen
       { label: "Parameters", value: `${number(v.P / 1e9)} billion` },
     ],
     table: {
-      head: ["One change", "First token of all", "A further token", "A million tokens"],
+      head: ["One change", "First token of all", "Each further", "A million"],
       rows: changes.map(({ name, possible, fits, change }) => [
         best && best.name === name ? `${name} ←` : name,
         ...(!possible ? ["heads do not divide", "", ""] : !fits ? ["does not fit", "", ""] : [duration(f.ttft(change)), duration(f.tpot(change)), money(f.usd(change))]),

@@ -550,13 +550,13 @@ background:var(--il-ground) linear-gradient(45deg,transparent 50%,var(--il-quiet
 .il-facts dt i{flex:none;width:9px;height:9px;border-radius:2px;margin-top:.28em}
 .il .il-facts dd{font-size:1.12em;font-weight:600;font-variant-numeric:tabular-nums;margin:.05rem 0 0!important;letter-spacing:-.01em}
 .il .il-facts dd.il-note{font-size:.82em;font-weight:400;color:var(--il-quiet);line-height:1.3;letter-spacing:0}
-.il-table{overflow-x:auto;margin:.8rem 0 0}
-.il-table table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
-.il-table th,.il-table td{padding:.35rem .6rem;text-align:right;border-bottom:1px solid var(--il-hair);white-space:nowrap}
-.il-table th{white-space:normal!important;vertical-align:bottom}
-.il-table :is(th,td):first-child{text-align:left;padding-left:0}
-.il-table th{font-weight:500;color:var(--il-quiet)}
-@media (max-width:480px){.il-table table{font-size:.82em}.il-table :is(th,td){padding:.3rem .3rem}.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il-many .il-head{flex-direction:column}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il-many+.il-sentence{position:sticky;bottom:0;z-index:2;background:var(--il-ground);box-shadow:0 -.5rem .5rem -.3rem var(--il-ground),0 .5rem 0 var(--il-ground)}.il dl.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
+.il .il-table{overflow-x:auto;margin:.8rem 0 0}
+.il .il-table table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
+.il .il-table th,.il .il-table td{padding:.35rem .6rem;text-align:right;border-bottom:1px solid var(--il-hair);white-space:nowrap}
+.il .il-table th{white-space:normal!important;vertical-align:bottom}
+.il .il-table :is(th,td):first-child{text-align:left;padding-left:0}
+.il .il-table th{font-weight:500;color:var(--il-quiet)}
+@media (max-width:480px){.il .il-table table{font-size:.82em}.il .il-table :is(th,td){padding:.3rem .3rem}.il-many{grid-template-columns:1fr 1fr;gap:.6rem 1rem}.il-many .il-head{flex-direction:column}.il{padding:.9rem .85rem .8rem;border-radius:8px}.il-sentence{min-height:4.3em}.il-many+.il-sentence{position:sticky;bottom:0;z-index:2;background:var(--il-ground);box-shadow:0 -.5rem .5rem -.3rem var(--il-ground),0 .5rem 0 var(--il-ground)}.il dl.il-facts{grid-template-columns:repeat(auto-fit,minmax(118px,1fr))}}
 @media (prefers-reduced-motion:reduce){.il *{transition:none!important}}
 @media print{.il-button,.il input[type=range]{display:none}}
 `;
