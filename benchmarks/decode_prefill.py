@@ -122,8 +122,8 @@ def report_transformers(model, thread_count):
         past = other(ids[:, :CACHED]).past_key_values
 
         def decode_step():
-            past.crop(CACHED)
             other(ids[:, :1], past_key_values=past, use_cache=True)
+            past.crop(-1)
 
         print(f"  transformers decode {format_duration(best_seconds(decode_step))}", end="")
         taken = best_seconds(lambda: other(ids, logits_to_keep=1))
