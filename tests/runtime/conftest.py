@@ -18,7 +18,7 @@ MERGES = ["Ġ t", "h e", "Ġt he"]
 def write_tiny(
     path, *, layers=2, hidden=64, ffn=96, heads=4, kv_heads=2, head_dim=16, context=64, tied=True,
     dtype="F32", seed=0, extra_fields=(), extra_tensors=(), leave_out=(), family="llama",
-    chat_template=CHAT_TEMPLATE,
+    chat_template=CHAT_TEMPLATE, token_types=None,
 ):  # fmt: skip
     """Write a random Llama to `path` with gguf's own writer; return its matrices as written.
 
@@ -47,7 +47,8 @@ def write_tiny(
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("smollm")
     writer.add_token_list(tokens)
-    writer.add_token_types([3] * len(CONTROL_TOKENS) + [1] * (len(tokens) - len(CONTROL_TOKENS)))
+    types = [3] * len(CONTROL_TOKENS) + [1] * (len(tokens) - len(CONTROL_TOKENS))
+    writer.add_token_types(token_types or types)
     writer.add_token_merges(MERGES)
     writer.add_eos_token_id(2)
     if chat_template:

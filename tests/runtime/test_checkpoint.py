@@ -47,6 +47,7 @@ REFUSED = {
     "a missing tensor": ({"leave_out": ["blk.1.ffn_up"]}, "no tensor blk.1.ffn_up.weight"),
     "a missing table": ({"leave_out": ["token_embd"]}, "no tensor token_embd.weight"),
     "no layers": ({"layers": 0}, "llama.block_count 0"),
+    "odd heads": ({"head_dim": 15}, "heads of width 15"),
     "heads that do not share evenly": ({"heads": 4, "kv_heads": 3}, "4 query heads"),
 }
 

@@ -157,3 +157,14 @@ def test_a_template_that_reaches_out_is_not_run(tiny_file):
     path, _ = tiny_file(chat_template=template)
     with pytest.raises(InputError, match="chat template cannot be filled in"):
         load(path).tokenizer.chat("hi")
+
+
+def test_a_row_that_pads_the_embedding_table_has_no_text(tiny_file):
+    tokenizer = load(tiny_file()[0]).tokenizer
+    assert tokenizer.decode([300]) == ""
+
+
+def test_token_types_that_do_not_fit_the_tokens(tiny_file):
+    path, _ = tiny_file(token_types=[1, 1])
+    with pytest.raises(InputError, match="262 tokens and 2 token types"):
+        _ = load(path).tokenizer

@@ -138,6 +138,8 @@ def read_architecture(checkpoint):
             raise InputError(
                 f"{name} has llama.{key} {found}: this decoder needs head_dim {head_dim}"
             )
+    if head_dim % 2:
+        raise InputError(f"{name} has heads of width {head_dim}: rotary positions need an even one")
     if "token_embd.weight" not in checkpoint.tensors:
         raise InputError(f"{name} has no tensor token_embd.weight: the file is incomplete")
     return Architecture(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inferlab.quantities import InputError
 
 # Token types of a GGUF vocabulary.
-CONTROL, USER_DEFINED = 3, 4
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 
 # Byte-level BPE first cuts a text into words. Each family cuts differently.
 GPT2_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -14,6 +14,8 @@ LLAMA3_WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+# Families whose words are looked up whole before they are merged from pieces.
+IGNORE_MERGES = ("llama-bpe", "llama3")
 
 
 def _byte_characters():
@@ -58,13 +60,19 @@ def read_tokenizer(checkpoint):
             "('gpt2') only; give the model token ids"
         )
     tokens = checkpoint.field("tokenizer.ggml.tokens")
+    types = checkpoint.field("tokenizer.ggml.token_type", [NORMAL] * len(tokens))
+    if len(types) != len(tokens):
+        raise InputError(
+            f"{checkpoint.path.name} has {len(tokens)} tokens and {len(types)} token types: "
+            "expected as many; the file is damaged"
+        )
     begin = checkpoint.field("tokenizer.ggml.bos_token_id", -1)
     ends = ("eos_token_id", "eot_token_id")
     stop = frozenset(int(checkpoint.field(f"tokenizer.ggml.{name}", -1)) for name in ends) - {-1}
     return Tokenizer(
         Vocabulary(
             tokens=tokens,
-            types=checkpoint.field("tokenizer.ggml.token_type", [1] * len(tokens)),
+            types=types,
             merges=[tuple(m.split(" ", 1)) for m in checkpoint.field("tokenizer.ggml.merges")],
             cut=checkpoint.field("tokenizer.ggml.pre", "default"),
             begin=begin if checkpoint.field("tokenizer.ggml.add_bos_token", False) else None,
@@ -87,7 +95,9 @@ class Tokenizer:
         self.vocabulary = vocabulary
         ids = {token: index for index, token in enumerate(vocabulary.tokens)}
         try:
-            model = models.BPE(ids, vocabulary.merges, ignore_merges=vocabulary.cut == "llama-bpe")
+            model = models.BPE(
+                ids, vocabulary.merges, ignore_merges=vocabulary.cut in IGNORE_MERGES
+            )
         except Exception as error:  # tokenizers raises bare Exception
             raise InputError(f"the vocabulary and merges do not fit each other ({error})") from None
         self._bpe = Tokenizer(model)
@@ -160,9 +170,11 @@ class Tokenizer:
 
     def bytes_of(self, token_id):
         """The bytes that a token stands for. A token may hold part of a UTF-8 character."""
+        if token_id >= len(self.vocabulary.tokens):
+            return b""  # a row that pads the embedding table to a round size
         token = self.vocabulary.tokens[token_id]
-        if self.vocabulary.types[token_id] in (CONTROL, USER_DEFINED):
-            return token.encode()
+        if self.vocabulary.types[token_id] != NORMAL or not BYTE_OF.keys() >= {*token}:
+            return token.encode()  # not written in byte-level characters
         return bytes(BYTE_OF[character] for character in token)
 
     def decode(self, token_ids):
@@ -206,6 +218,7 @@ def _word_cutter(cut):
         "default": [split(GPT2_WORDS)],
         "gpt-2": [split(GPT2_WORDS)],
         "llama-bpe": [split(LLAMA3_WORDS)],
+        "llama3": [split(LLAMA3_WORDS)],
     }
     if cut not in cutters:
         raise InputError(
