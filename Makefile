@@ -44,9 +44,10 @@ serve:
 lab: model
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab $(LAB_FLAGS) --LabApp.default_url=/lab/tree/book
 
+# One BLAS thread: on a busy machine several mostly wait for each other.
 test: model
 	@sh tools/system_packages.sh
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest --nbval-lax --nbval-current-env book tests
+	@OPENBLAS_NUM_THREADS=1 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest --nbval-lax --nbval-current-env book tests
 
 grade: environment
 	@$(BIN)/python -m inferlab.grading.sample _build/grading/class

@@ -49,6 +49,8 @@ def run_jupyter_book(source, output, numbers, arguments):
         # Two builds of one commit give the same files.
         "SOURCE_DATE_EPOCH": "0",
         "PYTHONHASHSEED": "0",
+        # The pages time nothing, and on a busy machine BLAS threads mostly wait for each other.
+        "OPENBLAS_NUM_THREADS": "1",
     }
     jupyter_book = Path(sys.executable).with_name("jupyter-book")
     command = [jupyter_book, "build", source, "--path-output", output, *arguments]
