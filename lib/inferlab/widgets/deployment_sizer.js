@@ -1,4 +1,4 @@
-const PYTHON = "Use inferlab estimate, or Architecture.from_hf_config in a notebook: they count it exactly.";
+const PYTHON = "Try inferlab estimate, or Architecture.from_hf_config in Python: they read more.";
 const refuse = (reason) => { throw new Error(`${reason} ${PYTHON}`); };
 
 // What each family's code fixes: which keys its config must give, and which biases and norms it has.
@@ -73,6 +73,7 @@ export const view = ({ v, f, along, format: { si, count, duration, money, percen
   const [present, ...others] = changes;
   const able = others.filter((other) => other.fits && (!present.fits || other.value < present.value * (1 - 1e-9)));
   const best = able.length ? able.reduce((a, b) => (b.value < a.value ? b : a)) : null;
+  const rate = `${count(Number(f.tokens_per_s().toPrecision(3)))} tokens/s`;
   const shown = (x) => (goal.key === "usd" ? money(x) : duration(x));
 
   const highest = (phase) => ["compute", "memory", "network"].reduce((a, b) => (f[`${phase}_${b}`]() > f[`${phase}_${a}`]() ? b : a));
@@ -85,14 +86,14 @@ export const view = ({ v, f, along, format: { si, count, duration, money, percen
   const state =
     !present.possible ? `**${count(v.h)} heads** cannot be shared evenly by ${count(gpus)} GPUs.`
     : !present.fits ? `**Does not fit**: ${setting} has no room for even one request of this length.`
-    : `${setting}: at best **${duration(f.tpot())} a token**, **${si(f.tokens_per_s(), "tokens/s", 3)}** and **${money(f.usd())}** a million tokens` +
+    : `${setting}: at best **${duration(f.tpot())} a token**, **${rate}** and **${money(f.usd())}** a million tokens` +
       (running < B ? `, with only ${count(running)} of ${count(B)} requests running at a time. ` : ". ") +
       `Prefill is **${highest("prefill")}-bound**, decode **${highest("decode")}-bound**.`;
 
   const parts = [
     { value: f.weights(), role: "weights", name: "weights" },
     { value: f.kv(), role: "kv", name: "KV cache" },
-    { value: f.reserved(), role: "muted", name: "kept by the engine" },
+    { value: f.reserved(), role: "muted", name: "reserve" },
   ];
   const used = v.capacity - free;
   const ceilings = (phase) => {
@@ -127,7 +128,7 @@ export const view = ({ v, f, along, format: { si, count, duration, money, percen
       { label: "First token, one request alone", value: duration(f.ttft_alone()), role: "prefill" },
       { label: B === 1 ? "First token" : `First token, all ${count(B)} at once`, value: duration(f.ttft()), role: "prefill" },
       { label: "Each further token", value: duration(f.tpot()), role: "decode" },
-      { label: "Output", value: si(f.tokens_per_s(), "tokens/s", 3) },
+      { label: "Output", value: rate },
       { label: "A million output tokens", value: money(f.usd()) },
       { label: "Requests that fit", value: count(present.possible ? fit : 0), note: v.N + v.T > v.context && v.context > 1 ? `the model was made for ${count(v.context)} tokens` : undefined },
       { label: "Parameters", value: `${number(v.P / 1e9)} billion` },
