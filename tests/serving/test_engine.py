@@ -39,7 +39,8 @@ def traces(draw):
     for i in range(draw(st.integers(1, 14))):
         shared = draw(st.lists(st.sampled_from([("a", 9), ("b", 4), ("a", 5)]), max_size=2))
         prompt = [Segment(*part) for part in shared]
-        prompt.append(Segment((i, "own"), draw(st.integers(1, 20))))
+        own = draw(st.sampled_from([(i, "own"), "everybody's"]))
+        prompt.append(Segment(own, draw(st.integers(1, 20))))
         after = draw(st.sampled_from([None, *trace])) if trace else None
         if after is not None and draw(st.booleans()) and after.prompt_tokens + after.output_tokens < 30:
             prompt = [*after.prompt, after.output, prompt[-1]]
@@ -166,6 +167,13 @@ def test_prefill_first_stalls_running_requests_and_chunks_do_not(llama):
     prompt = llama.cost([(8000, 0)]).seconds
     assert first > prompt and mixed > prompt
     assert chunked < 0.1 * prompt
+
+
+def test_a_prompt_that_is_all_known_still_computes_its_last_token(small):
+    trace = [Request(name, (Segment("same", 20),), 3, arrival=i) for i, name in enumerate("ab")]
+    result = simulate(trace, small, prefix_cache=True)
+    assert [record.hit_tokens for record in result.requests] == [0, 19]
+    assert [record.prefilled_tokens for record in result.requests] == [20, 1]
 
 
 def test_pinning_keeps_the_prefix_that_eviction_would_take(small):
