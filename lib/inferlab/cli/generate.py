@@ -15,7 +15,8 @@ def add_parser(subparsers):
         description="Continue a prompt with SmolLM2-135M-Instruct, or another GGUF model of the "
         "Llama family, in plain NumPy. The prompt is taken as it is: control tokens written in it, "
         "such as <|im_end|>, are recognised. With --chat it is one message in the model's own "
-        "template, and control tokens in it are plain text.",
+        "template, and control tokens in it are plain text. A prompt without tokens or longer than "
+        "the model's context is refused; characters without a token are left out.",
     )
     parser.add_argument("prompt", help="the text to continue")
     parser.add_argument("--chat", action="store_true", help="answer the prompt as a chat message")
