@@ -131,7 +131,7 @@ def _without_units(answer, unit: str):
     value = sympy.N(answer, 30)
     if value is sympy.nan or value is sympy.zoo:
         raise AnswerProblem("nan")
-    if value.is_real is False:
+    if value.is_extended_real is False:
         raise AnswerProblem("complex")
     return value
 

@@ -1,0 +1,297 @@
+"""check() alone: what counts as the right answer, and one sentence for everything else."""
+
+import hashlib
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+from sympy.physics import units
+
+from inferlab.feedback import Exercise, seal, values
+from inferlab.feedback.exercise import NotYet
+from inferlab.grading.checks import (
+    AnswerKey,
+    Wrong,
+    choice,
+    essay,
+    expression,
+    function,
+    number,
+    plot,
+)
+from inferlab.quantities import InputError
+
+B, d = sympy.symbols("B d", positive=True)
+
+
+def a_key():
+    """One question of each kind."""
+    about = {"points": 1, "purpose": "test", "hint": "General hint."}
+    return AnswerKey(
+        "demo",
+        "A demo",
+        [
+            number("seconds", 0.0097, by_hand=0.0097, unit="s", **about,
+                   wrong=[Wrong("milliseconds", 9.7, "In seconds, please."),
+                          Wrong("half", 0.00485, "Both ways count.")]),
+            number("tokens", 3000, by_hand=3000, rtol=1e-6, **about,
+                   wrong=[Wrong("off by one", 2999, "And the last one."),
+                          Wrong("twice", 6000, "Only once.")]),
+            number("never", math.inf, by_hand=math.inf, **about,
+                   wrong=[Wrong("zero", 0, "The other end."), Wrong("minus", -math.inf, "Upwards.")]),
+            expression("formula", B * d / (d + 2 * B), symbols="B d", **about,
+                       wrong=[Wrong("twice", 2 * B * d / (d + 2 * B), "Two too many."),
+                              Wrong("batch", B, "More to it.")]),
+            function("pair", lambda n: [n, n + 0.5], probes=[(1,), (2,)], **about,
+                     wrong=[Wrong("swapped", lambda n: [n + 0.5, n], "Turn them around."),
+                            Wrong("one", lambda n: n, "Two values.")]),
+            choice("side", "memory-bound", options=["memory-bound", "compute-bound", "neither"], **about,
+                   wrong=[Wrong("other", "compute-bound", "The other side."),
+                          Wrong("none", "neither", "One it is.")]),
+            plot("drawing", line, at=[2, 5], marks=1, **about,
+                 wrong=[Wrong("linear", lambda: line(scale="linear"), "Logarithmic."),
+                        Wrong("no point", lambda: line(marked=False), "Mark it.")]),
+            essay("words", points=2, purpose="explain", rubric=[(2, "Explains.")]),
+        ],
+    )  # fmt: skip
+
+
+def line(scale="log", marked=True, height=3.0, label="x"):
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    axes.plot([1, 10], [height, height])
+    if marked:
+        axes.scatter([4], [height])
+    axes.set(xscale=scale, yscale=scale, xlabel=label, ylabel="y")
+    return axes
+
+
+@pytest.fixture
+def check(tmp_path, monkeypatch):
+    """The checker of a sealed file beside the notebook."""
+    (tmp_path / "demo.json").write_text(json.dumps(a_key().sealed()))
+    monkeypatch.chdir(tmp_path)
+    return Exercise("demo").check
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("seconds", 0.0097),
+        ("seconds", np.float32(0.0097)),
+        ("seconds", np.array([0.0097])),
+        ("seconds", Fraction(97, 10_000)),
+        ("seconds", sympy.Rational(97, 10_000)),
+        ("seconds", 0.00975),  # within a hundredth
+        ("seconds", 9.7 * units.millisecond),
+        ("seconds", sympy.Rational(97, 10) * units.milli * units.second),
+        ("tokens", 3000.0),
+        ("tokens", sympy.Integer(3000)),
+        ("never", sympy.oo),
+        ("never", np.inf),
+        ("formula", 1 / (1 / B + 2 / d)),
+        ("formula", sympy.Symbol("B") * sympy.Symbol("d") / (sympy.Symbol("d") + 2 * sympy.Symbol("B"))),
+        ("formula", "B*d/(d+2*B)"),
+        ("formula", B * d / (d + 2.0 * B)),
+        ("pair", lambda n: (n, n + 0.5)),
+        ("pair", lambda n: np.array([n, n + 0.5])),
+        ("side", "Memory-bound"),
+        ("side", "memory bound "),
+    ],
+)  # fmt: skip
+def test_equivalent_answers_are_right(check, capsys, question, answer):
+    check(question, answer)
+    assert f"✓ {question}: right." in capsys.readouterr().out
+
+
+def test_plots_are_read_from_axes_and_figures(check, capsys):
+    for answer in (line(), line().figure, line(height=3.05)):
+        check("drawing", answer)
+        assert "✓ drawing: right." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "sentence"),
+    [
+        ("seconds", ..., "Not answered yet"),
+        ("seconds", None, "Not answered yet"),
+        ("seconds", "0.0097", "remove the quotes"),
+        ("seconds", True, "True or False"),
+        ("seconds", np.bool_(True), "True or False"),
+        ("seconds", lambda: 1, "call it"),
+        ("seconds", [0.0097, 1], "several values"),
+        ("seconds", np.array([1, 2]), "several values"),
+        ("seconds", 1 + 2j, "complex"),
+        ("seconds", float("nan"), "NaN"),
+        ("seconds", sympy.nan, "NaN"),
+        ("seconds", d, "still contains d"),
+        ("seconds", 0.0097 * units.byte, "comes in B, and the question asks for s"),
+        ("seconds", 0.0097 * units.second**2, "a quantity of another kind"),
+        ("seconds", object(), "not the kind of answer"),
+        ("seconds", 0.012, "General hint."),
+        ("seconds", 9.7, "In seconds, please."),
+        ("tokens", 10**400, "General hint."),
+        ("formula", ..., "Not answered yet"),
+        ("formula", sympy.Symbol("x"), "this question has only B, d"),
+        ("formula", sympy.Eq(d, B), "right-hand side"),
+        ("formula", "B*(", "not a formula"),
+        ("formula", lambda B, d: B, "a formula is wanted"),
+        ("formula", 3 * B, "not right at B ="),
+        ("pair", 3, "without () after it"),
+        ("pair", lambda n: None, "returns nothing"),
+        ("pair", lambda n: n / 0, "pair(1) stopped with ZeroDivisionError"),
+        ("pair", lambda: 1, "stopped with TypeError"),
+        ("pair", lambda n: [n] * 1000, "far more"),
+        ("pair", lambda n: [n, n], "not right for pair(1). General hint."),
+        ("side", 3, "in quotes"),
+        ("side", "both", "not one of the options"),
+        ("drawing", ..., "Not answered yet"),
+        ("drawing", 3, "pass the Axes"),
+        ("drawing", line(height=9.0), "in the height of the curve at 2"),
+        ("drawing", line(label=""), "axis labels"),
+        ("dawring", 3, "There is no question 'dawring' here"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else type(value).__name__,
+)
+def test_everything_else_has_its_own_sentence(check, question, answer, sentence):
+    with pytest.raises(NotYet) as told:
+        check(question, answer)
+    assert sentence in str(told.value)
+    assert told.value._render_traceback_() == [str(told.value)]
+
+
+def test_progress(check, capsys):
+    check("tokens", 3000)
+    out = capsys.readouterr().out
+    assert "Done 1 of 7, 6 left; 1 of 7 points (2 more are given by a person)." in out
+    check("side", "memory-bound")
+    check("side", "memory-bound")
+    assert "Done 2 of 7, 5 left" in capsys.readouterr().out
+    with pytest.raises(NotYet):
+        check("tokens", 1)
+    check("formula", B * d / (d + 2 * B))
+    assert "Done 2 of 7" in capsys.readouterr().out
+
+
+def test_in_a_chapter_nothing_is_raised(tmp_path, monkeypatch, capsys):
+    (tmp_path / "demo.json").write_text(json.dumps(a_key().sealed(calm=True)))
+    monkeypatch.chdir(tmp_path)
+    check = Exercise("demo").check
+    check("tokens", ...)
+    assert capsys.readouterr().out.startswith("… tokens: Not answered yet")
+
+
+def test_tolerance():
+    for value in (1.0, 200.64, 3e-7, -5.0):
+        for rtol in (0.01, 1e-6):
+            assert values.same(value * (1 + 0.99 * rtol), value, rtol)
+            assert values.same(value / (1 + 0.99 * rtol), value, rtol)
+            assert not values.same(value * (1 + 2.1 * rtol), value, rtol)
+            assert not values.same(-value, value, rtol)
+    assert not values.same(0.0, 1e-9, 0.01)
+
+
+# --- the seal -------------------------------------------------------------------------------
+
+
+def test_the_stretching_is_pbkdf2_with_and_without_openssl():
+    # The first test vector of RFC 7914, section 11, cut to 32 bytes.
+    want = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
+    assert seal.stretch("passwd", b"salt", 1).hex() == want
+    assert seal._stretch_in_python(b"passwd", b"salt", 1).hex() == want
+    many = hashlib.pbkdf2_hmac("sha256", b"a", b"b", 50)
+    assert seal._stretch_in_python(b"a", b"b", 50) == many
+
+
+def test_a_sealed_message_opens_for_its_own_text_only():
+    sealed = [seal.seal("one hint", "first", b"salt"), seal.seal("another hint", "second", b"salt")]
+    assert seal.unseal(sealed, "second", b"salt") == "another hint"
+    assert seal.unseal(sealed, "third", b"salt") is None
+    assert seal.unseal(sealed, "second", b"pepper") is None
+    assert "hint" not in "".join(sealed) and b"hint" not in bytes.fromhex("".join(sealed))
+
+
+def test_check_needs_no_more_than_a_browser_has():
+    """hashlib and SymPy: neither NumPy nor Matplotlib nor IPython nor the grader is loaded."""
+    program = (
+        "import sys\n"
+        "from inferlab.feedback import Exercise\n"
+        "Exercise('3-roofline').check('ridge', 312/1.555)\n"
+        "heavy = {'numpy', 'matplotlib', 'IPython', 'nbgrader', 'inferlab.grading'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+# --- keys that could mislead are refused ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"by_hand": 3100}, "by hand"),
+        ({"wrong": [Wrong("a", 1, "A.")]}, "at least two"),
+        ({"wrong": [Wrong("a", 3000, "A."), Wrong("b", 2, "B.")]}, "would pass"),
+        ({"wrong": [Wrong("a", 7, "A."), Wrong("b", 7.01, "B.")]}, "same values"),
+        ({"wrong": [Wrong("a", "7", "A."), Wrong("b", 8, "B.")]}, "cannot be read"),
+        ({"points": 0}, "points above 0"),
+        ({"hint": ""}, "a hint"),
+    ],
+)
+def test_a_key_that_could_mislead_is_refused(change, reason):
+    about = {
+        "by_hand": 3000,
+        "points": 1,
+        "purpose": "test",
+        "hint": "Count.",
+        "wrong": [Wrong("a", 1, "A."), Wrong("b", 2, "B.")],
+    } | change
+    with pytest.raises(InputError, match=reason):
+        AnswerKey("demo", "A demo", [number("tokens", 3000, **about)])
+
+
+def test_a_rubric_has_to_add_up():
+    with pytest.raises(InputError, match="rubric"):
+        AnswerKey("demo", "A demo", [essay("words", points=3, purpose="x", rubric=[(1, "One.")])])
+
+
+# --- the trusted comparison ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        None,
+        [],
+        "right",
+        {},
+        {"values": 3000},
+        {"values": []},
+        {"values": [3000, 3000]},
+        {"values": [{"value": 3000}]},
+        {"values": [[3000]]},
+        {"values": [None]},
+        {"values": [float("nan")]},
+        {"values": [10**400]},
+        {"values": ["x" * 100_000]},
+        {"status": "right", "points": 1},
+        {"problem": "no such problem"},
+        {"problem": ["unanswered"]},
+    ],
+    ids=repr,
+)
+def test_nothing_malformed_earns_a_point(receipt):
+    verdict = a_key().judge("tokens", receipt)
+    assert verdict.points == 0
+    assert verdict.status in ("no receipt", "invalid")
+
+
+def test_a_plain_right_value_earns_its_points():
+    assert a_key().judge("tokens", {"question": "tokens", "values": [3000]}).points == 1
