@@ -93,10 +93,19 @@ def test_nothing_is_released_that_has_no_source(folder, keys):
 
 def test_an_exercise_asks_enough(sources, exercise):
     key = sources[exercise].key
-    assert 8 <= len(key.questions) <= 12
-    assert sum(question.by_person for question in key.questions) >= 1
-    kinds = {question.spec["kind"] for question in key.questions}
-    assert {"number", "function", "essay"} <= kinds
+    kinds = [question.spec["kind"] for question in key.automatic]
+    assert 8 <= len(kinds) <= 12
+    assert {"number", "expression", "function", "plot"} <= set(kinds)
+    assert sum(question.by_person for question in key.questions) == 1
+
+
+def test_the_page_for_instructors_counts_right(sources, folder):
+    page = (folder / "README.md").read_text("utf-8")
+    for name, source in sources.items():
+        machine, person = len(source.key.automatic), len(source.key.questions)
+        row = next(line for line in page.splitlines() if f"released/{name}.ipynb" in line)
+        cells = [cell.split()[0] for cell in row.split("|")[2:4]]
+        assert cells == [str(machine), str(person - machine)], name
 
 
 # --- leaks -----------------------------------------------------------------------------------

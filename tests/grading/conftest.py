@@ -8,7 +8,7 @@ from inferlab.grading.record import Gradebook
 from inferlab.grading.release import read_source
 from inferlab.grading.sandbox import Limits
 
-LIMITS = Limits(cell_s=2, total_s=40, memory=2 * 2**30)
+LIMITS = Limits(cell_s=2, total_s=40, memory=3 * 2**29)
 
 
 @pytest.fixture(scope="session")

@@ -397,6 +397,20 @@ def memory_bomb(nb, source):
     answer(nb, "ratio", "hog = [bytearray(100_000_000) for _ in range(1000)]")
 
 
+@case(5, "ratio: stopped (memory limit)", "partly run")
+def processes_share_the_memory(nb, source):
+    text = (
+        "import os, time\n"
+        "for _ in range(5):\n"
+        "    if os.fork() == 0:\n"
+        "        hog = b'x' * 400_000_000\n"
+        "        time.sleep(30)\n"
+        "        os._exit(0)\n"
+        "time.sleep(30)"
+    )
+    answer(nb, "ratio", text)
+
+
 @case(5, "ratio: its cell ended in OSError")
 def file_bomb(nb, source):
     answer(

@@ -43,7 +43,8 @@ class Exercise:
         """Say whether an answer is right, with one sentence and how far you are.
 
         question: its id, as given in the notebook. answer: a number (SymPy units are converted), a
-        formula, a function, an option in quotes, or the Axes of a plot, whatever the question asks for.
+        formula, a function, an option in quotes, or the Axes of a plot, whatever the question asks
+        for.
 
         A right answer prints; a missing or wrong one raises `NotYet`, shown as one sentence. In a
         chapter nothing is raised and the sentence is printed.

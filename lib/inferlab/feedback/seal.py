@@ -1,8 +1,9 @@
 """Answers and hints sealed so that a file can tell right from wrong without showing either.
 
 For each value of the right answer the file holds a salted digest; each named mistake's hint is
-encrypted with a key derived from the wrong answer that it belongs to. Whoever gives that answer gets that hint. A number with
-few plausible values can be found by trying: it is a seal, not a secret, and no mark depends on it.
+encrypted with a key derived from the wrong answer that it belongs to. Whoever gives that answer
+gets that hint. A number with few plausible values can be found by trying: it is a seal, not a
+secret, and no mark depends on it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Reduce an answer of any kind to a few plain values that can be compared.
 
-A question's public part (its `spec`, a dict of plain values) says what to read: a number becomes one
-float, an expression its values at given points, a function its results for given arguments, a plot
-its scales and the heights of its curve. These values are all that is ever compared: as salted digests when a learner
-works alone, in the clear by the batch grader in another process.
+A question's public part (its `spec`, a dict of plain values) says what to read: a number becomes
+one float, an expression its values at given points, a function its results for given arguments, a
+plot its scales and the heights of its curve. These values are all that is ever compared: as salted
+digests when a learner works alone, in the clear by the batch grader in another process.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Mapping
 
@@ -192,7 +193,8 @@ def _expression(spec, answer):
             "unknown symbols",
             f"The answer uses {', '.join(stray)}; this question has only {', '.join(names)}.",
         )
-    # Floats that stand for short decimals become exact, so that 0.5*x and x/2 agree to the last digit.
+    # Floats that stand for short decimals become exact, so that 0.5*x and x/2 agree to the last
+    # digit.
     answer = sympy.nsimplify(answer, rational=True)
     by_name = {x: x.name for x in answer.free_symbols}
     values = []
@@ -341,7 +343,7 @@ def _height(curves, x: float):
     for curve in curves:
         if curve[0][0] == curve[-1][0] or not curve[0][0] <= x <= curve[-1][0]:
             continue
-        for (x0, y0), (x1, y1) in zip(curve, curve[1:], strict=False):
+        for (x0, y0), (x1, y1) in itertools.pairwise(curve):
             if x0 <= x <= x1:
                 if x0 == x1:
                     return y1
@@ -373,8 +375,8 @@ _READERS = {
 def bucket(value, rtol: float) -> list[str]:
     """Names of the buckets that a value may be found in, its own first.
 
-    Numbers fall into buckets of width `rtol` on a logarithmic scale. Two numbers count as equal when one's own
-    bucket is among the other's three: always within rtol, never beyond about 2 rtol.
+    Numbers fall into buckets of width `rtol` on a logarithmic scale. Two numbers count as equal
+    when one's own bucket is among the other's three: always within rtol, never beyond about 2 rtol.
     """
     if isinstance(value, bool):
         return [f"truth {value}"]

@@ -1,7 +1,7 @@
 """The trusted side of an exercise: answers, named wrong answers and hints, and what is made of them.
 
-`exercises/NAME/checks.py` builds one `AnswerKey`. From it come the sealed file that learners get, the
-list of what the batch grader asks a notebook for, and the verdicts. How to write one:
+`exercises/NAME/checks.py` builds one `AnswerKey`. From it come the sealed file that learners get,
+the list of what the batch grader asks a notebook for, and the verdicts. How to write one:
 exercises/FORMAT.md.
 """
 
@@ -337,7 +337,8 @@ def _well_formed(got, expected: list) -> bool:
             if len(value) > 20_000:
                 return False
         elif isinstance(value, (int, float)):
-            if value != value or abs(value) > 1e308 and value not in (float("inf"), -float("inf")):
+            if value != value or (abs(value) > 1e308 and value not in (float("inf"),
+            -float("inf"))):
                 return False
         else:
             return False

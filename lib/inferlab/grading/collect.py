@@ -42,9 +42,9 @@ def collect(
     """Every submission in the given files, folders and zip archives, in a fixed order.
 
     The learner is known by, in this order: `pattern` (a regular expression with a group `student`,
-    searched in the path), nbgrader's STUDENT/EXERCISE/NOTEBOOK, the names that Moodle and Canvas give,
-    the folder that holds the notebook, the notebook's own name. `timestamp.txt` beside a notebook
-    says when it was handed in.
+    searched in the path), nbgrader's STUDENT/EXERCISE/NOTEBOOK, the names that Moodle and Canvas
+    give, the folder that holds the notebook, the notebook's own name. `timestamp.txt` beside a
+    notebook says when it was handed in.
 
     Raises InputError for a place that is not there and a pattern without the group.
     """

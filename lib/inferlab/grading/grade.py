@@ -179,7 +179,7 @@ def _prepare(options, sources, found):
             continue
         readable.setdefault((submission.student, known), []).append((submission, notebook))
     tasks = []
-    for (student, name), handed_in in sorted(readable.items()):
+    for (_, name), handed_in in sorted(readable.items()):
         submission, notebook = max(handed_in, key=lambda s: (str(s[0].timestamp or ""), s[0].path))
         notes = []
         if len(handed_in) > 1:

@@ -1,9 +1,10 @@
 """Put a learner's answers into the instructor's notebook, whatever state the submission is in.
 
 The instructor's notebook gives the order, the text, the given code and the check cells; the
-submission gives what is in its answer cells and whatever cells the learner added. So it does not matter that
-cells were copied, deleted, edited, moved or renamed, that ids or metadata are lost, or that the
-file is in an old format. What was found is said in notes; nothing of the submission is run here.
+submission gives what is in its answer cells and whatever cells the learner added. So it does not
+matter that cells were copied, deleted, edited, moved or renamed, that ids or metadata are lost, or
+that the file is in an old format. What was found is said in notes; nothing of the submission is run
+here.
 """
 
 from __future__ import annotations

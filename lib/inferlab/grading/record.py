@@ -65,7 +65,8 @@ class Gradebook:
     """
 
     def __init__(self, url: str):
-        # A new gradebook asks the program `alembic`, which lies beside this Python, for its version.
+        # A new gradebook asks the program `alembic`, which lies beside this Python, for its
+        # version.
         folder = str(Path(sys.executable).parent)
         if folder not in os.environ.get("PATH", "").split(os.pathsep):
             os.environ["PATH"] = folder + os.pathsep + os.environ.get("PATH", "")

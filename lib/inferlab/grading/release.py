@@ -2,8 +2,8 @@
 
     python -m inferlab.grading.release [NAME ...]
 
-writes `exercises/released/NAME.ipynb` and the sealed answers of exercises and chapters. The format of
-the sources is in exercises/FORMAT.md; malformed ones are refused with the cell and the reason.
+writes `exercises/released/NAME.ipynb` and the sealed answers of exercises and chapters. The format
+of the sources is in exercises/FORMAT.md; malformed ones are refused with the cell and the reason.
 """
 
 from __future__ import annotations
@@ -123,8 +123,9 @@ def checked_question(cell) -> str | None:
 def without_solutions(source: str, where: str, stub: str = "...") -> str:
     """A cell's text with each solution region taken out.
 
-    An indented region leaves `stub` at its indentation, one at the margin nothing. Raises InputError for a
-    region that is opened twice, never closed or never opened, or a marker that shares its line.
+    An indented region leaves `stub` at its indentation, one at the margin nothing. Raises
+    InputError for a region that is opened twice, never closed or never opened, or a marker that
+    shares its line.
     """
     kept, inside = [], False
     for line in source.split("\n"):

@@ -2,8 +2,8 @@
 
     python -m inferlab.grading.sample FOLDER [--learners 12] [--exercise 3-roofline]
 
-Some learners are right, some make the exercise's named mistakes, some stop half-way, and a few hand in
-what every class hands in: a renamed file, a copied cell, a file cut short.
+Some learners are right, some make the exercise's named mistakes, some stop half-way, and a few hand
+in what every class hands in: a renamed file, a copied cell, a file cut short.
 """
 
 from __future__ import annotations

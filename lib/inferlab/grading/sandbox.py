@@ -3,8 +3,8 @@
 Starting Python and importing SymPy, NumPy and Matplotlib costs more than running a submission, so
 the imports are done once, in a process that only ever runs this library. For each submission
 bubblewrap makes fresh namespaces (files, processes, network, IPC), a fork of that process enters
-them, gives up all privileges and only then runs the learner's code. The fork holds no secret: the answers
-are compared elsewhere.
+them, gives up all privileges and only then runs the learner's code. The fork holds no secret: the
+answers are compared elsewhere.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -48,10 +49,10 @@ _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 4, 2
 class Limits:
     """What a submission may use. Times in seconds, sizes in bytes.
 
-    cell_s: CPU time of one cell, so that a busy machine takes nothing from a learner. total_s: that of
-    the whole notebook, each time it is run. Time on the clock, for cells that wait, is WAITING
-    times as much. memory: address space of
-    one process, and resident memory of all. file: one file. processes: at once.
+    cell_s: CPU time of one cell, so that a busy machine takes nothing from a learner. total_s: that
+    of the whole notebook, each time it is run. Time on the clock, for cells that wait, is WAITING
+    times as much. memory: address space of one process, and resident memory of all. file: one file.
+    processes: at once.
     """
 
     cell_s: float = 60
@@ -118,8 +119,8 @@ def command(limits: Limits, report: int) -> list[str]:
 def usage_of(process: int, *, exact: bool = False) -> tuple[int, float]:
     """Bytes of memory, and seconds of CPU, that one process uses.
 
-    exact: share out the pages that several processes have in common, which takes longer; without it a fork
-    counts as much as its parent.
+    exact: share out the pages that several processes have in common, which takes longer; without it
+    a fork counts as much as its parent.
     """
     with open(f"/proc/{process}/statm") as file:
         _, resident, common = map(int, file.read().split()[:3])
@@ -141,6 +142,7 @@ class Sandbox:
     """
 
     def __init__(self, limits: Limits):
+        self.first_process = 0
         if shutil.which("bwrap") is None:
             raise InputError(
                 "bubblewrap is not installed, so submissions cannot be run safely: install it (apt"
@@ -181,6 +183,9 @@ class Sandbox:
 
     def close(self) -> None:
         """End every process in the sandbox."""
+        if self.first_process:  # with it ends its whole process namespace
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.first_process, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()

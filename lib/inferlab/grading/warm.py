@@ -70,8 +70,8 @@ class Kernel:
 def run_job(shell, job: dict) -> dict:
     """Run a notebook until no cell kills it, or too many have.
 
-    Returns {"outputs": {cell: [...]}, "stopped": {cell: reason}, "seconds": ...}; the reason is one of ours, the
-    outputs are the learner's.
+    Returns {"outputs": {cell: [...]}, "stopped": {cell: reason}, "seconds": ...}; the reason is one
+    of ours, the outputs are the learner's.
     """
     limits = Limits(**job["limits"])
     stopped: dict[int, str] = {}
@@ -181,7 +181,8 @@ def _listen(receive: int, child: int, limits: Limits, box):
 
 
 def main() -> None:
-    # Results go to a copy of standard output, so that nothing that prints by mistake can be mistaken for one.
+    # Results go to a copy of standard output, so that nothing that prints by mistake can be
+    # mistaken for one.
     results = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     from inferlab.grading import runner
