@@ -8,10 +8,13 @@ from importlib import resources
 from typing import Any
 
 from inferlab import presets
-from inferlab.quantities import InputError, bytes_per_element, number
+from inferlab.quantities import InputError, bytes_per_element, number, short
 
 # Compute dtypes that run on the peak of another one where a datasheet names only that.
 _SAME_PEAK = {"fp16": "bf16", "bf16": "fp16"}
+
+_LEAST, _MOST = 1e-9, 1e30
+"""No machine comes near these, and times between them stay finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,7 @@ class Accelerator:
     peers, one direction, and link_latency: seconds a message (0: unknown). price: USD an hour
     (None: unknown). sources: for each field, where its number comes from.
 
-    Raises InputError for a number that is not above zero.
+    Raises InputError for a number that is not above zero, or far from what any machine does.
     """
 
     name: str
@@ -38,20 +41,25 @@ class Accelerator:
     def __post_init__(self):
         if not isinstance(self.peaks, dict) or not self.peaks:
             raise InputError(
-                f"{self.name}: peaks is {self.peaks!r}: expected a table of FLOP/s by dtype"
+                f"{self.name}: peaks is {short(self.peaks)}: expected a table of FLOP/s by dtype"
             )
         for dtype, peak in self.peaks.items():
             bytes_per_element(dtype)
-            number(peak, f"{self.name}: peak of {dtype}", positive=True)
-        number(self.bandwidth, f"{self.name}: bandwidth", positive=True)
-        number(self.link_latency, f"{self.name}: link_latency")
-        if not isinstance(self.sources, dict):
+            self._check(peak, f"peak of {dtype}")
+        self._check(self.bandwidth, "bandwidth")
+        number(self.link_latency, f"{self.name}: link_latency", most=_MOST)
+        if not isinstance(self.sources, dict) or not all(
+            isinstance(source, str) for source in self.sources.values()
+        ):
             raise InputError(
-                f"{self.name}: sources is {self.sources!r}: expected a table of texts by key"
+                f"{self.name}: sources is {short(self.sources)}: expected a table of texts by key"
             )
         for name in ("capacity", "link_bandwidth", "price"):
             if getattr(self, name) is not None:
-                number(getattr(self, name), f"{self.name}: {name}", positive=True)
+                self._check(getattr(self, name), name)
+
+    def _check(self, value, name):
+        number(value, f"{self.name}: {name}", positive=True, least=_LEAST, most=_MOST)
 
     def peak(self, dtype: str = "bf16"):
         """Dense peak in FLOP/s at a compute dtype; InputError names the dtypes it is known for.

@@ -161,6 +161,10 @@ class Architecture:
         _check(self, "windowed_layers", "qk_norm", "learned_positions")
         object.__setattr__(self, "ffn", number(self.ffn, "ffn", positive=True))
         bytes_per_element(self.weight_dtype)
+        if self.tied and {"lm_head", "token_embedding"} & set(self.kept_in_16_bits):
+            # One matrix under two names.
+            kept = dict.fromkeys((*self.kept_in_16_bits, "lm_head", "token_embedding"))
+            object.__setattr__(self, "kept_in_16_bits", tuple(kept))
         if _less(self.heads, self.kv_heads) or _remainder(self.heads, self.kv_heads):
             raise InputError(
                 f"{self.heads} query heads cannot share {self.kv_heads} KV heads: expected heads to"
@@ -205,7 +209,7 @@ class Architecture:
                 f"model {record['name']}: but has {', '.join(sorted(unknown))}: expected only"
                 f" {', '.join(sorted(_SIZES))}"
             )
-        sizes = {key: hf_config.size(value) for key, value in changes.items()}
+        sizes = {key: hf_config.size(value, key) for key, value in changes.items()}
         described = {"name": record["name"], "source": record.get("source", "")}
         return cls.from_hf_config(record["config"]).but(**described, **sizes)
 
@@ -405,12 +409,16 @@ def _records() -> dict[str, dict]:
     for name, table in tables.items():
         config = table.get("config")
         allowed = {"config": (dict, str), "source": str, "but": dict, "aliases": list}
-        if config is None or not all(
-            key in allowed and isinstance(value, allowed[key]) for key, value in table.items()
+        if (
+            config is None
+            or not all(
+                key in allowed and isinstance(value, allowed[key]) for key, value in table.items()
+            )
+            or not all(isinstance(alias, str) for alias in table.get("aliases", []))
         ):
             raise InputError(
                 f"{path}: [models.{name}] needs config, a table or the path of a config.json, and may"
-                " have source (text), but (a table) and aliases (a list)"
+                " have source (text), but (a table) and aliases (a list of texts)"
             )
         config = path.parent / config if isinstance(config, str) else config
         mine[name] = table | {"name": name, "config": config}

@@ -16,17 +16,19 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from inferlab import presets
 from inferlab.deployment import (
     Deployment,
     Estimate,
+    answering,
     estimate,
     mid_context,
     running,
     share,
     smaller_kv,
 )
-from inferlab.measurements import Case, Measurement, engines, names, published
-from inferlab.quantities import InputError, bytes_per_element, maximum
+from inferlab.measurements import Case, Measurement, engines, is_count, names, published
+from inferlab.quantities import InputError, bytes_per_element, maximum, number, short
 from inferlab.step import Sequence
 
 MIN_ROWS = 5
@@ -63,6 +65,8 @@ class Efficiency:
     interleaved: float
 
 
+_NAMES = tuple(f.name for f in fields(Efficiency))
+
 # Where a fit starts and how far rows can pull it: the usual value, and a spread on the scale of the
 # logarithm (of the odds, for shares). Few rows leave a parameter here; many override it.
 PRIOR = {
@@ -91,12 +95,14 @@ ROW_SPREAD = 0.05
 class Load:
     """What one step asks of one GPU, and the machine it asks it of: numbers, or arrays over rows.
 
-    converted_weights: weights of a format that the machine has no arithmetic for; their products
-    run in 16 bits. prefills: 1 for a step of prompts, 0 for a decode step.
+    linear_flops: of the matrices that every token passes; head_flops: of the output head, which
+    only the last position of each sequence does. converted_weights: weights of a format that the
+    machine has no arithmetic for; their products run in 16 bits. prefills: 1 for a step of prompts, 0 for a decode step.
     """
 
     weight_bytes: Any
     linear_flops: Any
+    head_flops: Any
     attention_flops: Any
     kv_bytes: Any
     converted_weights: Any
@@ -117,13 +123,15 @@ def load(d: Deployment, sequences: list[Sequence], kv: str, *, prefills=1) -> Lo
     """The load of one step of a deployment, with a cache of dtype `kv` where it leaves that open."""
     part = share(d, sequences, kv=kv)
     attention = part.work.components["attention_scores_values"]
+    head = part.work.components["lm_head"]
     size = bytes_per_element(d.weights)
     native = any(d.arithmetic == a and d.weights in formats for a, formats in _NATIVE.items())
     converted = part.work.weights / size if size < 2 and not native else 0
     a = d.architecture
     return Load(
         weight_bytes=float(part.work.weights),
-        linear_flops=float(part.work.flops - attention.flops),
+        linear_flops=float(part.work.flops - attention.flops - head.flops),
+        head_flops=float(head.flops),
         attention_flops=float(attention.flops),
         kv_bytes=float(attention.bytes),
         converted_weights=float(converted),
@@ -146,7 +154,7 @@ def step_seconds(x: Load, e: Efficiency):
     bandwidth, peak = e.memory * x.bandwidth, e.compute * x.peak
     converts = x.converted_weights > 0
     slower = 1 + e.quantized_compute * converts
-    flops = x.linear_flops * (1 + e.prompt_tokens * x.prefills / x.tokens)
+    flops = x.linear_flops * (1 + e.prompt_tokens * x.prefills / x.tokens) + x.head_flops
     reread = 1 + e.kv_reread * (x.query_heads_a_kv_head - 1)
     return (
         maximum(
@@ -236,6 +244,7 @@ class Group:
 
     def estimate(self, d: Deployment, prompt, output, batch=1) -> Estimate:
         """The calibrated times of a batch; a time that no row informs is None."""
+        d = answering(d, prompt, output, batch)
         x = loads(d, prompt, output, batch, cache_dtype(d, self.kv))
         first, later, _ = times(x, self.efficiency, self.served)
         if not self.prefill_fitted:
@@ -261,29 +270,70 @@ Groups = dict[tuple[str, str | None], Group]
 def groups() -> Groups:
     """The fitted groups that the library ships, by accelerator and engine."""
     path = resources.files("inferlab") / "data" / "published" / "calibration.json"
-    return _parse(path.read_text("utf-8"), path.name)
+    return _groups(json.loads(path.read_text("utf-8")), path.name)
 
 
 def read(path) -> Groups:
     """The groups of a file that `inferlab fit` wrote. InputError for a file that is none."""
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): expected a calibration file") from None
-    return _parse(text, path)
+    return _groups(presets.read_json(path, "a file that `inferlab fit` wrote"), path)
 
 
-def _parse(text, where) -> Groups:
+def _groups(report, where) -> Groups:
+    """The groups of a report that `write` wrote."""
+    records = report.get("groups") if isinstance(report, dict) else None
     try:
-        found = [
-            Group(**(record | {"efficiency": Efficiency(**record["efficiency"])}))
-            for record in json.loads(text)["groups"]
-        ]
-    except (ValueError, KeyError, TypeError) as error:
+        if not isinstance(records, list) or not records:
+            raise InputError(f"groups is {short(records)}: expected a list of fitted groups")
+        found = [_group(record) for record in records]
+    except InputError as error:
         raise InputError(
-            f"{where} is not a calibration ({error}): expected a file that `inferlab fit` wrote"
+            f"{where} is not a calibration that `inferlab fit` wrote: {error}"
         ) from None
     return {(group.accelerator, group.engine): group for group in found}
+
+
+_KINDS = {
+    "accelerator": (str, "a name"),
+    "engine": ((str, type(None)), "a name or null"),
+    "efficiency": (dict, "an object"),
+    "kv": (str, "a dtype"),
+    "served": (bool, "true or false"),
+    "prefill_fitted": (bool, "true or false"),
+    "rows": (dict, "an object"),
+}
+"""What each field of a group is in JSON."""
+
+_LARGEST = 1e6
+"""No fitted parameter or error comes near it."""
+
+
+def _group(record) -> Group:
+    """One fitted group. InputError for a field that no fit would have written."""
+    _check_keys(record, _KINDS, "a group")
+    for key, (kind, expected) in _KINDS.items():
+        if not isinstance(record[key], kind):
+            raise InputError(f"{key} is {short(record[key])}: expected {expected}")
+    bytes_per_element(record["kv"])
+    _check_keys(record["efficiency"], _NAMES, "efficiency")
+    for name, value in record["efficiency"].items():
+        # A share of nothing would take forever, and one above 1 would beat the bound.
+        least = 1e-3 if name in ("memory", "compute") else 0
+        number(value, name, least=least, most=1 if name in SHARES else _LARGEST)
+    if not record["rows"]:
+        raise InputError("rows is {}: expected the error of each fitted row")
+    for row, error in record["rows"].items():
+        if (
+            isinstance(error, bool)
+            or not isinstance(error, (int, float))
+            or not -1 <= error < _LARGEST
+        ):
+            raise InputError(f"the error of row {row[:40]!r} is {short(error)}: expected a number")
+    return Group(**(record | {"efficiency": Efficiency(**record["efficiency"])}))
+
+
+def _check_keys(record, keys, what):
+    if not isinstance(record, dict) or set(record) != set(keys):
+        raise InputError(f"{what} is {short(record)}: expected the keys {', '.join(keys)}")
 
 
 def write(found: list[Group], path):
@@ -351,15 +401,13 @@ def summary(rows: list[Checked]) -> tuple:
 
 # --- fitting -----------------------------------------------------------------------------------------
 
-_NAMES = tuple(f.name for f in fields(Efficiency))
-
 
 def left_out_because(row: Measurement) -> str | None:
     """Why a row is not fitted on, in a few words; None for a row that is."""
     if row.metric == "TTFT_loaded":
         return "the first token under load waits in a queue"
-    if not row.batch.isdigit():
-        return f"its batch is {row.batch or 'unstated'!r}"
+    if not is_count(row.batch):
+        return f"its batch is {row.batch[:40] or 'unstated'!r}"
     try:
         row.case  # noqa: B018
     except InputError as error:

@@ -26,7 +26,16 @@ from inferlab.quantities import (
     number,
     ratio,
 )
-from inferlab.step import Component, Sequence, Work, decode, distinct_experts, prefill, step
+from inferlab.step import (
+    Component,
+    Sequence,
+    Work,
+    check_positions,
+    decode,
+    distinct_experts,
+    prefill,
+    step,
+)
 
 BOUND = ENGINE.but(activations="none")
 """What no engine can avoid moving. The residual stream may stay in the cache, so it is left out."""
@@ -266,6 +275,22 @@ def estimate(ttft_s, tpot_s, output, batch, waves=1) -> Estimate:
     return Estimate(ttft_s, tpot_s, ratio(batch * output, total))
 
 
+def answering(d: Deployment, prompt, output, batch=1) -> Deployment:
+    """The deployment, once its model has the positions that a batch of requests takes.
+
+    The last token is never fed back, so they are `prompt` + `output` - 1. Checked here for the
+    whole answer, they are no longer checked step by step: the step that stands for all of them (see
+    `mid_context`) may lie one past the end of a short one. Raises InputError for lengths that are no
+    whole numbers above zero, and for positions that a learned table lacks.
+    """
+    for value, name in ((prompt, "prompt tokens"), (output, "output tokens"), (batch, "batch")):
+        number(value, name, positive=True, whole=True)
+    if d.architecture.position_limit is None:
+        return d
+    check_positions(d.architecture, [Sequence(prompt, output - 1)])
+    return replace(d, architecture=d.architecture.but(position_limit=None))
+
+
 def mid_context(prompt, output):
     """Tokens cached at the middle of an answer, where a decode step costs what it costs on average."""
     return prompt + output // 2
@@ -300,7 +325,7 @@ def bound(d: Deployment, prompt, output, batch=1) -> Estimate:
     answer. Of a batch that memory cannot hold, TPOT is of as many sequences as an engine runs at a
     time, and the throughput that of as many as the whole card holds.
     """
-    _check_lengths(prompt, output, batch)
+    d = answering(d, prompt, output, batch)
     first = step_bound(d, prefill(prompt, batch))
     context = mid_context(prompt, output)
     later = step_bound(d, decode(context, running(d, prompt, output, batch)))
@@ -312,7 +337,7 @@ def bound(d: Deployment, prompt, output, batch=1) -> Estimate:
 
 def bottleneck(d: Deployment, prompt, output, batch=1) -> dict[str, str]:
     """The highest ceiling of each phase: 'compute', 'memory' or 'network'."""
-    _check_lengths(prompt, output, batch)
+    d = answering(d, prompt, output, batch)
     together = running(d, prompt, output, batch)
     phases = {
         "prefill": ceilings(d, prefill(prompt, batch)),
@@ -357,8 +382,3 @@ def experts_read(architecture: Architecture, tokens) -> dict[str, Any] | None:
         "least": moe.active,
         "most": minimum(moe.experts, moe.active * tokens),
     }
-
-
-def _check_lengths(prompt, output, batch):
-    for value, name in ((prompt, "prompt tokens"), (output, "output tokens"), (batch, "batch")):
-        number(value, name, positive=True, whole=True)

@@ -7,12 +7,14 @@ read. A row is what somebody measured: a time, a throughput, or a share of a pea
 from __future__ import annotations
 
 import csv
-import math
+import re
 import tomllib
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from inferlab import presets
 from inferlab.accelerator import Accelerator
 from inferlab.architecture import Architecture
 from inferlab.deployment import (
@@ -26,18 +28,30 @@ from inferlab.deployment import (
     step_bound,
 )
 from inferlab.matmul import matmul
-from inferlab.quantities import InputError, bytes_per_element
+from inferlab.quantities import InputError, bytes_per_element, number, short
 from inferlab.step import Sequence, attention_pairs, decode, prefill, step
 from inferlab.training import training_flops
 
 COLUMNS = ("id", "model", "hardware", "n_gpu", "engine", "weight_dtype", "kv_dtype", "batch",
            "input_len", "output_len", "metric", "value", "unit", "source")  # fmt: skip
 
-_SCALE = {"ms": 1e-3, "us": 1e-6, "GB/s": 1e9, "TFLOP/s": 1e12}
-
 # What is measured, and whether a smaller value is the better one.
 _TIMES = {"TTFT", "TTFT_loaded", "TTFT_no_prefix_reuse", "TTFT_prefix_reuse", "TPOT", "kernel_time",
           "kernel_time_prefill", "kernel_time_decode", "training_gpu_hours"}  # fmt: skip
+
+_LEAST, _MOST = 1e-12, 1e20
+"""A value outside is a slip, in any unit."""
+
+# The units that a metric may be given in, each in the base unit of its kind.
+_SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6}
+_TOKENS = {"tok/s": 1}
+_UNITS = {
+    "training_gpu_hours": {"GPU-hour": 1},
+    "achieved_bandwidth_per_gpu": {"GB/s": 1e9},
+    "achieved_compute": {"TFLOP/s": 1e12},
+    "MFU": {"fraction": 1},
+    "MFU_causal": {"fraction": 1},
+}
 
 
 @dataclass(frozen=True)
@@ -200,7 +214,7 @@ class Measurement:
         cached, prompt = 0, self.input_len
         if " cached + " in prompt:
             before, prompt = prompt.split(" cached + ")
-            cached = int(before)
+            cached = _tokens(before)
         return Case(
             row=self.id,
             deployment=self.deployment,
@@ -208,13 +222,23 @@ class Measurement:
             kind=kind,
             seconds=seconds,
             prompt=max(_tokens(prompt, 1), 1),
-            output=max(_tokens(self.output_len, 1), 1),
+            output=self._output(kind),
             batch=_tokens(self.batch, 1),
             cached=cached,
         )
 
+    def _output(self, kind) -> int:
+        tokens = _tokens(self.output_len, 1)
+        if not tokens and kind != "ttft":
+            raise InputError(
+                f"{self.id} measures {self.metric} of 0 output tokens: expected 1 or more"
+            )
+        return max(tokens, 1)
+
     def _seconds(self) -> tuple[str, float]:
         batch = _tokens(self.batch, 1)
+        if not batch:
+            raise InputError(f"{self.id} has a batch of 0: expected 1 request or more")
         if self.metric == "TPOT":
             return "tpot", self.value
         if self.metric.startswith("TTFT"):
@@ -229,12 +253,24 @@ class Measurement:
         raise InputError(f"{self.id} measures {self.metric}: expected a time or rate of requests")
 
 
+def is_count(text: str) -> bool:
+    """Whether a column holds a number of tokens or requests, in digits."""
+    return re.fullmatch("[0-9]{1,12}", text) is not None
+
+
 def _tokens(text: str, unstated: int | None = None) -> int:
-    if text.isdigit():
+    if is_count(text):
         return int(text)
     if unstated is not None and text in ("", "unstated", "large"):
         return unstated
-    raise InputError(f"{text!r} is not a number of tokens or requests")
+    raise InputError(f"{text[:40]!r} is not a number of tokens or requests")
+
+
+def _units(metric: str) -> dict | None:
+    """The units that a metric may be given in; None for a metric that is not known."""
+    if metric.endswith("throughput") or "throughput_per_" in metric:
+        return _TOKENS
+    return _UNITS.get(metric, _SECONDS if metric in _TIMES else None)
 
 
 # --- the published rows, and the names in them ---------------------------------------------------------
@@ -257,31 +293,56 @@ def published() -> list[Measurement]:
 
 def read(path) -> list[Measurement]:
     """Rows of a file with the columns of the published one. InputError names the first bad line."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return list(_parse(file.read().splitlines(), str(path)))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): expected a CSV file") from None
+    return list(_parse(presets.read_text(path).splitlines(), str(path)))
 
 
 def _parse(lines, where):
-    reader = csv.DictReader(lines)
-    missing = set(COLUMNS) - set(reader.fieldnames or ())
-    if missing:
+    reader = csv.DictReader(lines, restkey="more", restval="")
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise InputError(f"{where}, line {reader.line_num}: {error}: expected a CSV file") from None
+    columns = reader.fieldnames or ()
+    if missing := set(COLUMNS) - set(columns):
         raise InputError(f"{where} lacks the columns {', '.join(sorted(missing))}")
-    for line, row in enumerate(reader, 2):
+    if unread := [name for name in columns if name not in COLUMNS]:
+        warnings.warn(
+            f"{where}: columns that are not read: {', '.join(unread)[:120]}", stacklevel=3
+        )
+    seen = {}
+    for line, row in enumerate(rows, 2):
         try:
-            value = float(row["value"]) * _SCALE.get(row["unit"], 1)
-            gpus = int(row["n_gpu"] or 1)
-        except (TypeError, ValueError):
+            measurement = _measurement(row)
+        except InputError as error:
+            raise InputError(f"{where}, line {line}: {error}") from None
+        if measurement.id in seen:
             raise InputError(
-                f"{where}, line {line}: value {row['value']!r} on {row['n_gpu']!r} GPUs: expected"
-                " two numbers"
-            ) from None
-        if not (math.isfinite(value) and value > 0 and gpus > 0):
-            raise InputError(f"{where}, line {line}: expected a value and GPUs above zero")
-        fields = {key: row[key] or "" for key in COLUMNS if key not in ("value", "n_gpu", "unit")}
-        yield Measurement(**fields, value=value, n_gpu=gpus)
+                f"{where}, line {line}: the id {measurement.id[:40]!r} is that of line"
+                f" {seen[measurement.id]} too: expected one of its own for each row"
+            )
+        seen[measurement.id] = line
+        yield measurement
+
+
+def _measurement(row: dict) -> Measurement:
+    """A row of the file, its value in base units."""
+    if "more" in row:
+        raise InputError(
+            f"{short(row['more'][0])} is beyond the last column: quote fields with commas"
+        )
+    units = _units(row["metric"])
+    if units is not None and row["unit"] not in units:
+        raise InputError(
+            f"the unit of {row['metric']} is {row['unit'][:40]!r}: expected {' or '.join(units)}"
+        )
+    try:
+        value = float(row["value"])
+    except ValueError:
+        raise InputError(f"the value is {row['value'][:40]!r}: expected a number") from None
+    value = number(value, "the value", positive=True, least=_LEAST, most=_MOST)
+    gpus = number(_tokens(row["n_gpu"], 1), "n_gpu", positive=True)
+    fields = {key: row[key] for key in COLUMNS if key not in ("value", "n_gpu", "unit")}
+    return Measurement(**fields, value=value * (units or {}).get(row["unit"], 1), n_gpu=gpus)
 
 
 def architecture(name: str) -> Architecture:

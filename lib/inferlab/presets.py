@@ -8,12 +8,13 @@ command line, and its entries come before shipped ones of the same name.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import tomllib
 from pathlib import Path
 
-from inferlab.quantities import InputError
+from inferlab.quantities import InputError, short
 
 VARIABLE = "INFERLAB_PRESETS"
 """The environment variable that names a user's own preset file."""
@@ -89,6 +90,30 @@ def read_text(path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: expected a text file") from None
+
+
+def read_json(path, expected: str):
+    """The JSON of a small text file. InputError for what is none, or has a key twice in one object.
+
+    expected: what the file should have been, for the message.
+    """
+
+    def once(pairs):
+        found = {}
+        for key, value in pairs:
+            if key in found:
+                raise InputError(f"{path} has the key {short(key)} twice: take one of them out")
+            found[key] = value
+        return found
+
+    text = read_text(path)
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0] or "nested too deeply"
+        raise InputError(f"{path} is not JSON ({reason}): expected {expected}") from None
 
 
 def _plain(name: str) -> str:

@@ -49,9 +49,7 @@ def bytes_per_element(dtype):
     if not isinstance(dtype, str):
         return number(dtype, "bytes per element", positive=True)
     if dtype not in BITS_PER_ELEMENT:
-        raise InputError(
-            f"unknown dtype {dtype!r}: expected one of {', '.join(BITS_PER_ELEMENT)}"
-        )
+        raise InputError(f"unknown dtype {dtype!r}: expected one of {', '.join(BITS_PER_ELEMENT)}")
     return plain(Fraction(BITS_PER_ELEMENT[dtype]) / 8)
 
 
@@ -88,36 +86,52 @@ def plain(value):
     return value
 
 
-def number(value, name, *, positive=False, whole=False):
+def short(value) -> str:
+    """A value as a message shows it: never longer than a line."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an int of thousands of digits does not print
+        text = "a huge value"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def number(value, name, *, positive=False, whole=False, least=None, most=None):
     """`value` as the library computes with it, refused in one sentence if it cannot.
 
     Ints and Fractions stay exact; NumPy integer arrays become float64, since int64 wraps silently
     (6 x 8e9 x 1.6e11 would be 6.15e18); symbols pass through. `positive` asks for more than zero
-    instead of zero or more, `whole` for an integer.
+    instead of zero or more, `whole` for an integer, `least` and `most` for a range.
 
     Raises InputError for booleans, text, NaN, infinities and values out of range.
     """
-    expected = f"a {'whole ' if whole else ''}number {'above zero' if positive else 'of zero or more'}"
+    expected = (
+        f"a {'whole ' if whole else ''}number {'above zero' if positive else 'of zero or more'}"
+    )
+    expected += f", at least {least:,}" if least is not None else ""
+    expected += f", at most {most:,}" if most is not None else ""
     if is_symbolic(value):
         return value
     if is_array(value):
-        return _array(value, name, expected, positive, whole)
+        return _array(value, name, expected, positive, whole, least, most)
+    refusal = InputError(f"{name} is {short(value)}: expected {expected}")
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{name} is {value!r}: expected {expected}")
+        raise refusal
     if isinstance(value, Integral):
         value = int(value)
     elif isinstance(value, Rational):
         value = plain(Fraction(value))
     elif not math.isfinite(value):
-        raise InputError(f"{name} is {value!r}: expected {expected}")
+        raise refusal
     if whole and value != int(value):
-        raise InputError(f"{name} is {value!r}: expected {expected}")
+        raise refusal
     if value < 0 or (positive and value == 0):
-        raise InputError(f"{name} is {value!r}: expected {expected}")
+        raise refusal
+    if (least is not None and value < least) or (most is not None and value > most):
+        raise refusal
     return int(value) if whole else value
 
 
-def _array(value, name, expected, positive, whole):
+def _array(value, name, expected, positive, whole, least, most):
     import numpy as np
 
     array = np.asarray(value)
@@ -127,6 +141,10 @@ def _array(value, name, expected, positive, whole):
     bad = ~np.isfinite(array) | (array < 0) | ((array == 0) & positive)
     if whole:
         bad |= array != np.floor(array)
+    if least is not None:
+        bad |= array < least
+    if most is not None:
+        bad |= array > most
     if bad.any():
         first = array[bad].flat[0] if array.ndim else array
         raise InputError(f"{name} holds {first}: expected {expected} in each place")
@@ -217,8 +235,21 @@ def _sympify(value):
 
 # --- printing ----------------------------------------------------------------------------------
 
-_SI = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E",
-       21: "Z", 24: "Y"}
+_SI = {
+    -12: "p",
+    -9: "n",
+    -6: "µ",
+    -3: "m",
+    0: "",
+    3: "k",
+    6: "M",
+    9: "G",
+    12: "T",
+    15: "P",
+    18: "E",
+    21: "Z",
+    24: "Y",
+}
 _IEC = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi"]
 
 
@@ -252,6 +283,15 @@ def format_si(value, unit="", digits=4) -> str:
     return f"{significant(value / 10.0**power, digits)} {_SI[power]}{unit}".rstrip()
 
 
+def format_rate(value, unit="tokens/s") -> str:
+    """A rate with three significant digits below a hundred, whole above.
+
+    >>> format_rate(0.74), format_rate(12345.6)
+    ('0.740 tokens/s', '12,346 tokens/s')
+    """
+    return f"{value:,.0f} {unit}" if value >= 99.95 else f"{significant(value, 3)} {unit}"
+
+
 def format_iec(value, unit="B", digits=4) -> str:
     """`value` with a binary prefix: `format_iec(2**30)` is '1.000 GiB'."""
     value = float(value)
@@ -268,9 +308,8 @@ def format_duration(seconds, digits=3) -> str:
     ('9.70 ms', '89.8 days')
     """
     seconds = float(seconds)
-    for limit, size, unit in ((60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h")):
-        if abs(seconds) < limit:
-            break
-    else:
-        size, unit = 86400, "days"
-    return f"{significant(seconds / size, digits)} {unit}" if size > 1 else format_si(seconds, "s", digits)
+    if abs(seconds) < 60:
+        return format_si(seconds, "s", digits)
+    longer = ((3600, 60, "min"), (86400, 3600, "h"), (math.inf, 86400, "days"))
+    size, unit = next((size, unit) for limit, size, unit in longer if abs(seconds) < limit)
+    return f"{significant(seconds / size, digits)} {unit}"

@@ -120,7 +120,7 @@ def step(
     """
     if not sequences:
         raise InputError("the batch is empty: expected at least one sequence")
-    _check_positions(architecture, sequences)
+    check_positions(architecture, sequences)
     a = architecture
     tokens = sum(s.new * s.count for s in sequences)
     counted = (_count_sequence(a, s, accounting) for s in sequences)
@@ -320,7 +320,8 @@ def _activation_elements(a: Architecture, activations, tokens, pairs) -> dict[st
     }
 
 
-def _check_positions(a: Architecture, sequences):
+def check_positions(a: Architecture, sequences):
+    """Raise InputError for sequences that a learned position table is too short for."""
     if a.position_limit is None:
         return
     for s in sequences:

@@ -27,11 +27,18 @@ def architecture(text: str) -> tuple[Architecture, list[str]]:
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        name = text if os.path.exists(text) else text.rpartition("/")[2]
-        if text.endswith(".json") or (os.path.exists(text) and not _is_preset(name)):
+        exists = os.path.exists(text)
+        name = text if exists else text.rpartition("/")[2]
+        if text.endswith(".json") or (exists and ("/" in text or not _is_preset(text))):
             model = Architecture.from_hf_config(text)
         else:
             model = Architecture.preset(name)
+            if exists:
+                warnings.warn(
+                    f"{text} is taken as the name of {model.name}: for what lies at that path give"
+                    f" ./{text}",
+                    stacklevel=2,
+                )
     return model, [str(each.message) for each in caught]
 
 

@@ -72,8 +72,9 @@ def add_parser(subparsers):
     )  # fmt: skip
     parser.add_argument(
         "--mla", choices=("absorbed", "expanded", "reexpand"), default="absorbed",
-        help="how multi-head latent attention decodes: on the cached latent; on cached keys and"
-        " values of all heads; by rebuilding them from the latent at each step"
+        help="how multi-head latent attention treats cached tokens, in a decode step or a chunk such"
+        " as 512:2048: on the cached latent; on cached keys and values of all heads; by rebuilding"
+        " them from the latent at each step"
         " (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(

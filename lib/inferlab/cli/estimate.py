@@ -12,6 +12,7 @@ from inferlab.cli import arguments
 from inferlab.deployment import (
     MEMORY_FRACTION,
     Deployment,
+    answering,
     bottleneck,
     bound,
     ceilings,
@@ -20,8 +21,9 @@ from inferlab.deployment import (
     mid_context,
     running,
     smaller_kv,
+    step_bound,
 )
-from inferlab.quantities import InputError, format_duration, format_si
+from inferlab.quantities import InputError, format_duration, format_rate, format_si
 from inferlab.step import decode, prefill
 
 EPILOG = """\
@@ -36,17 +38,25 @@ JSON keys (seconds and bytes):
   fits        whether weights and the cache of the whole batch at its longest fit
   memory      on each GPU: weights; kv; reserved (what an engine keeps); free (below zero: too much)
   bound       ttft_s (first token of the whole batch's prefill), tpot_s (a step at context
-              input + output/2), tokens_per_s (output tokens / (ttft_s + (output-1) tpot_s))
-  calibrated  the same, with the prefills of other requests between a request's tokens where the
-              engine works so; fitted_on (the measured rows), error (median leave-one-out relative
-              error), error_p90, group (accelerator, engine). ttft_s is null where no row tells.
+              input + output/2), tokens_per_s: batch x output / (ttft_s + (output-1) tpot_s). Of a
+              batch that memory cannot hold, tpot_s is the step of settings.running sequences (of
+              all, where not even one fits), and tokens_per_s counts the waves in which the batch
+              decodes, as large as the whole card holds: settings.wave sequences and
+              ttft_s + (output-1) x step of a wave x batch/wave seconds
+  calibrated  the same, in waves of calibrated.running sequences: batch x output /
+              (ttft_s + (output-1) tpot_s x batch/running). Where an engine works so, tpot_s holds the
+              prefills of other requests between a request's tokens; tokens_per_s then pays them
+              twice, in ttft_s too, and is a careful estimate. fitted_on (the measured rows), error
+              (median leave-one-out relative error), error_p90, group (accelerator, engine).
+              ttft_s is null where no row tells
   bottleneck  of prefill and decode: compute-bound, memory-bound or network-bound
   ceilings    of prefill and decode: seconds that compute, memory and network need at least
   experts     of a mixture of experts: distinct experts that a decode step reads a layer (expected
               under uniform routing, which the times take; least; most); else null
   settings    model, accelerator, gpus, batch, running (sequences that decode at the same time),
-              input, output, weights, compute, kv_bound, kv_memory (16 bits unless --kv says
-              otherwise; a bound takes the smaller that is in use)
+              wave (those that the whole card could hold, for the bound's tokens_per_s), input,
+              output, weights, compute, kv_bound, kv_memory (16 bits unless --kv says otherwise; a
+              bound takes the smaller that is in use)
 """
 
 
@@ -128,7 +138,7 @@ def run(args) -> int:
     else:
         print(_text(report))
     if args.explain and not args.json:
-        print(_explained(report))
+        print(_explained(report, d))
     arguments.say(notes)
     return 0
 
@@ -150,6 +160,7 @@ def _accelerator(name: str) -> Accelerator:
 
 def _report(d: Deployment, prompt, args) -> dict:
     batch, output = args.batch, args.output
+    d = answering(d, prompt, output, batch)
     held = None
     if d.accelerator.capacity is not None:
         held = memory(d, prompt + output - 1, batch, fraction=args.memory_fraction)
@@ -176,6 +187,7 @@ def _report(d: Deployment, prompt, args) -> dict:
             "gpus": d.gpus,
             "batch": batch,
             "running": int(together),
+            "wave": int(running(d, prompt, output, batch, fraction=1, reserved=0)),
             "input": prompt,
             "output": output,
             "weights": d.weights,
@@ -199,6 +211,7 @@ def _calibrated(group, d, prompt, output, batch) -> dict | None:
         return None
     return _times(group.estimate(d, prompt, output, batch)) | {
         "fitted_on": list(group.rows),
+        "running": int(running(d, prompt, output, batch, kv=calibration.cache_dtype(d, group.kv))),
         "error": group.error(),
         "error_p90": group.error(0.9),
         "group": {"accelerator": group.accelerator, "engine": group.engine, "kv": group.kv},
@@ -262,20 +275,25 @@ def _times_line(name, times) -> str:
     for key, label in (("ttft_s", "TTFT"), ("tpot_s", "TPOT")):
         parts.append(f"{label} {'unknown' if times[key] is None else format_duration(times[key])}")
     if times["tokens_per_s"] is not None:
-        parts.append(f"{times['tokens_per_s']:,.0f} tokens/s")
+        parts.append(format_rate(times["tokens_per_s"]))
     return f"{name:<12}" + ", ".join(parts)
 
 
-def _explained(report) -> str:
+def _explained(report, d: Deployment) -> str:
     lines = ["seconds that each phase needs at least (the bound is the largest)"]
     for phase, values in report["ceilings"].items():
         shown = ", ".join(f"{name} {format_duration(v)}" for name, v in values.items())
         lines.append(f"  {phase}: {shown}")
     b, s = report["bound"], report["settings"]
-    if s["running"] == s["batch"]:
-        lines.append(
-            f"tokens/s = batch x output / (TTFT + (output - 1) x TPOT) = {s['batch']} x {s['output']}"
-            f" / ({b['ttft_s']:.4g} s + {s['output'] - 1} x {b['tpot_s']:.4g} s)"
-            f" = {b['tokens_per_s']:.4g}"
-        )
+    batch, output, wave = s["batch"], s["output"], s["wave"]
+    names, waves, step = "TPOT", "", b["tpot_s"]
+    if not wave == s["running"] == batch:
+        lines.append(f"  the whole card holds {wave} of {batch} sequences at a time")
+        names, waves = "step of a wave x batch / wave", f" x {batch} / {wave}"
+        d = answering(d, s["input"], output, batch)
+        step = float(step_bound(d, decode(mid_context(s["input"], output), wave)))
+    lines.append(
+        f"tokens/s = batch x output / (TTFT + (output - 1) x {names}) = {batch} x {output}"
+        f" / ({b['ttft_s']:.4g} s + {output - 1} x {step:.4g} s{waves}) = {b['tokens_per_s']:.4g}"
+    )
     return "\n".join(lines)

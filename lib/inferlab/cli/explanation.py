@@ -109,7 +109,7 @@ def _parameters(model, shapes, values) -> list[dict]:
     ]
     total = _sum("parameters", rows, "parameters of ", model.parameters.total, "")
     active = _row("active parameters", shapes.parameters.active, [values], "")
-    return [*rows, total, *([active] if model.moe else [])]
+    return [*rows, total, active]
 
 
 def _flops(name, shapes, values, sequences, accounting) -> dict:

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from inferlab.quantities import format_duration
+from inferlab.quantities import format_duration, format_rate
 
 
 def add_parser(subparsers):
@@ -92,5 +92,5 @@ def _summary(answer):
     line = f"{prompt} prompt tokens in {format_duration(answer.prefill_s)}"
     if answer.decode_s:
         rate = (new - 1) / answer.decode_s
-        line += f", then {new - 1} decode steps in {format_duration(answer.decode_s)} ({rate:.0f} tokens/s)"
+        line += f", then {new - 1} decode steps in {format_duration(answer.decode_s)} ({format_rate(rate)})"
     return f"{line}; stopped by {answer.stopped_by}"

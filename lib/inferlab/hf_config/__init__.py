@@ -8,16 +8,16 @@ them: tests/data/oracle and tests/data/further.
 
 from __future__ import annotations
 
-import json
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from inferlab import presets
 from inferlab.hf_config.families import ALIASES, FAMILIES, TEXT_MODELS, common, unknown
-from inferlab.hf_config.keys import Config, ConfigWarning, short, warn
+from inferlab.hf_config.keys import Config, ConfigWarning, limit, warn
 from inferlab.hf_config.quantization import kept_in_16_bits, weight_dtype
-from inferlab.quantities import InputError, plain
+from inferlab.quantities import InputError, number, plain, short
 
 __all__ = ["ConfigWarning", "read", "size"]
 
@@ -56,16 +56,18 @@ def read(source) -> dict[str, Any]:
     return fields
 
 
-def size(value):
-    """A size as a preset may write it: a number, or text such as "32768/3" for an exact ratio."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return plain(Fraction(value))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(
-            f"{value!r} is not a size: expected a number or a ratio like '32768/3'"
-        ) from None
+def size(value, name: str):
+    """A size as a preset may write it: a number, or text such as "32768/3" for an exact ratio.
+
+    name: what the size is of, for the message. Raises InputError for what no model comes near.
+    """
+    if isinstance(value, str):
+        if not re.fullmatch(r"[0-9]{1,12}(/[1-9][0-9]{0,11})?", value):
+            raise InputError(
+                f"{short(value)} is not a size: expected a number or a ratio like '32768/3'"
+            )
+        value = plain(Fraction(value))
+    return number(value, name, positive=True, most=limit(name))
 
 
 # --- loading -------------------------------------------------------------------------------------
@@ -77,13 +79,7 @@ def _load(source) -> tuple[dict, str]:
     path = Path(source)
     if path.is_dir():
         path = path / "config.json"
-    try:
-        values = json.loads(presets.read_text(path))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = str(error).splitlines()[0] or "nested too deeply"
-        raise InputError(f"{path} is not JSON ({reason}): expected a model's config.json") from None
+    values = presets.read_json(path, "a model's config.json")
     if not isinstance(values, dict):
         raise InputError(f"{path} holds {short(values)}: expected a JSON object with model_type")
     return values, str(path)
@@ -97,7 +93,8 @@ def _language_model(values: dict, where: str) -> tuple[dict, dict]:
             continue
         if not isinstance(inner, dict):
             raise InputError(f"{where}: {key} is {short(inner)}: expected a JSON object")
-        nested = TEXT_MODELS.get(values.get("model_type"))
+        model_type = values.get("model_type")
+        nested = TEXT_MODELS.get(model_type) if isinstance(model_type, str) else None
         if nested and "model_type" not in inner:
             inner = inner | {"model_type": nested}
         warn(f"{where}: only the language model ({key}) is counted, not the encoders beside it")

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from inferlab.hf_config.keys import Config, Family, short, warn
-from inferlab.quantities import InputError
+from inferlab.hf_config.keys import Config, Family, warn
+from inferlab.quantities import InputError, short
 
 
 def common(c: Config) -> dict[str, Any]:
@@ -102,6 +102,16 @@ def _llama(c: Config, fields):
 def _internlm(c: Config, fields):
     _plain_decoder(c, fields)
     fields["qkv_bias"] = fields["out_bias"] = c.flag("bias")
+
+
+def _qwen(c: Config, fields):
+    # Its intermediate_size counts the gate's width and the up projection's together.
+    fields |= {
+        "ffn": c.size("intermediate_size", least=2) // 2,
+        "head_dim": c.size("kv_channels"),
+        "kv_heads": fields["heads"],
+    }
+    fields["out_bias"] = fields["ffn_bias"] = not c.flag("no_bias")
 
 
 def _plain_decoder(c: Config, fields):
@@ -405,6 +415,21 @@ FAMILIES = {
             "num_experts_per_tok": 2,
         },
         _mixtral,
+    ),
+    "qwen": Family(  # not of transformers: its code comes with the published models
+        {
+            "vocab_size": 151936,
+            "hidden_size": 4096,
+            "intermediate_size": 22016,
+            "num_hidden_layers": 32,
+            "num_attention_heads": 32,
+            "kv_channels": 128,
+            "max_position_embeddings": 8192,
+            "no_bias": True,
+            "tie_word_embeddings": False,
+        },
+        _qwen,
+        traits={"qkv_bias": True},
     ),
     "qwen2": Family(_QWEN_DEFAULTS, _qwen2, traits={"qkv_bias": True}),
     "qwen2_moe": Family(

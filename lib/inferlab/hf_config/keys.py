@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from inferlab.quantities import InputError
+from inferlab.quantities import InputError, short
 
 
 class ConfigWarning(UserWarning):
@@ -32,13 +32,20 @@ class Family:
 # No model comes near these: a larger value is a slip, and its counts would mislead.
 _LIMITS = {
     "num_hidden_layers": 10_000,
+    "layers": 10_000,
     "vocab_size": 100_000_000,
+    "vocab": 100_000_000,
     "max_position_embeddings": 10**12,
     "sliding_window": 10**12,
 }
 _LIMIT = 10_000_000
 
 _SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+
+
+def limit(name: str) -> int:
+    """The largest size that is taken for a key of a config, or a field of an architecture."""
+    return _LIMITS.get(name, _LIMIT)
 
 
 class Config:
@@ -67,11 +74,11 @@ class Config:
     def size(self, key: str, least: int = 1) -> int:
         """A whole number of at least `least`."""
         value = self.get(key)
-        limit = _LIMITS.get(key, _LIMIT)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= limit:
+        most = limit(key)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise InputError(
                 f"{self.where}: {self.family.names.get(key, key)} is {short(value)}: expected a whole"
-                f" number from {least} to {limit:,}"
+                f" number from {least} to {most:,}"
             )
         return value
 
@@ -104,12 +111,3 @@ class Config:
 
 def warn(message: str):
     warnings.warn(message, ConfigWarning, stacklevel=2)
-
-
-def short(value) -> str:
-    """A value as a message shows it: never longer than a line."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # an int of thousands of digits does not print
-        text = "a huge value"
-    return text if len(text) <= 60 else f"{text[:57]}..."

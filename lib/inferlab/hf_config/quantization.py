@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from inferlab.hf_config.keys import short, warn
-from inferlab.quantities import InputError
+from inferlab.hf_config.keys import warn
+from inferlab.quantities import InputError, short
 
 _BY_METHOD = {
     "fp8": "fp8",
@@ -112,16 +112,16 @@ def kept_in_16_bits(quantization: dict, layers: int, where: str) -> tuple[str, .
         raise InputError(
             f"{where}: quantization_config lists {short(entries)}: expected module names"
         )
+    everywhere = set(map(str, range(layers)))
     indices: dict[str, set] = {}
     for entry in entries:
         index = re.search(r"layers\.(\d+)\.", entry)
         module = entry[index.end() :] if index else entry
-        everywhere = set(range(layers))
-        indices.setdefault(module, set()).update({int(index[1])} if index else everywhere)
+        indices.setdefault(module, set()).update({index[1]} if index else everywhere)
     kept, partly = set(), []
     for module, found in indices.items():
         part = next((name for name, pattern in _PARTS if pattern.search(module)), None)
-        if part and found >= set(range(layers)):
+        if part and found >= everywhere:
             kept.add(part)
         elif not _BESIDE.search(module):
             partly.append(module)

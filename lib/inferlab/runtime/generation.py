@@ -21,7 +21,8 @@ def probabilities(logits, temperature=1.0, top_p=1.0):
     _check_sampling(temperature, top_p)
     if temperature == 0:
         return np.eye(1, len(logits), int(np.argmax(logits)))[0]
-    scores = (np.asarray(logits, np.float64) - np.max(logits)) / temperature
+    with np.errstate(over="ignore"):  # near 0, all but the largest go to minus infinity
+        scores = (np.asarray(logits, np.float64) - np.max(logits)) / temperature
     p = np.exp(scores)
     p /= p.sum()
     if top_p < 1:
