@@ -83,7 +83,7 @@ def test_bytes_are_whole():
 
 @pytest.mark.parametrize("bad", [True, "7", None, float("nan"), float("inf"), -1, 1j])
 def test_number_refuses(bad):
-    with pytest.raises(InputError, match="tokens is .*: expected a number of zero or more"):
+    with pytest.raises(InputError, match=r"tokens is .*: expected a number of zero or more"):
         number(bad, "tokens")
 
 
