@@ -23,9 +23,13 @@ def main(requests):
     model = StepModel.preset("Llama-3.1-8B", "H100-SXM")
     trace = poisson_trace(requests, 30.0, prompt_tokens=500, output_tokens=100, seed=1)
     print(f"{requests:,} requests at 30 a second, Llama-3.1-8B on an H100")
-    print("policy                 prefix cache   seconds   steps      steps/s   TTFT p99   TPOT p99")
+    print(
+        "policy                 prefix cache   seconds   steps      steps/s   TTFT p99   TPOT p99"
+    )
     for policy, cache in (
-        (ContinuousBatching(), False), (PrefillFirst(), False), (ChunkedPrefill(512), False),
+        (ContinuousBatching(), False),
+        (PrefillFirst(), False),
+        (ChunkedPrefill(512), False),
         (ChunkedPrefill(512), True),
     ):
         start = time.perf_counter()

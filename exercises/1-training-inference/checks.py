@@ -256,7 +256,9 @@ key = AnswerKey(
                     s.N + s.T,
                     "The last token is handed to the user; nothing asks the model to read it.",
                 ),
-                Wrong("prompt fed each step", s.N * s.T, "The prompt is read once, then it is cached."),
+                Wrong(
+                    "prompt fed each step", s.N * s.T, "The prompt is read once, then it is cached."
+                ),
             ],
         ),
         plot(
@@ -306,7 +308,9 @@ key = AnswerKey(
             hint="Two FLOP for each parameter and each token, of the prompt and of the answer.",
             wrong=[
                 Wrong("training", 3 * request, "6 P D is training. A request goes forward only."),
-                Wrong("MAC for FLOP", request / 2, "A multiply-add is two floating-point operations."),
+                Wrong(
+                    "MAC for FLOP", request / 2, "A multiply-add is two floating-point operations."
+                ),
                 Wrong("answer alone", request / 6, "The prompt passes through the model too."),
             ],
         ),
@@ -329,7 +333,9 @@ key = AnswerKey(
                     "the KV cache's dtype",
                     "It can be set when the engine starts, at some risk to quality.",
                 ),
-                Wrong("scheduling", "the scheduling policy", "That is the engine's, not the model's."),
+                Wrong(
+                    "scheduling", "the scheduling policy", "That is the engine's, not the model's."
+                ),
             ],
         ),
         essay(

@@ -5,8 +5,8 @@ import math
 from inferlab.accelerator import Accelerator
 from inferlab.accounting import TEXT
 from inferlab.architecture import Architecture
-from inferlab.derive import symbols as s
 from inferlab.derive import symbolic_architecture, text_architecture
+from inferlab.derive import symbols as s
 from inferlab.grading.checks import (
     AnswerKey,
     Wrong,
@@ -231,7 +231,9 @@ key = AnswerKey(
                     weights + cached / 2,
                     "A cache holds a key and a value for each token and layer.",
                 ),
-                Wrong("bits for bytes", 8 * step_bytes, "You answered in bits: bf16 takes 2 bytes."),
+                Wrong(
+                    "bits for bytes", 8 * step_bytes, "You answered in bits: bf16 takes 2 bytes."
+                ),
                 Wrong("one byte each", step_bytes / 2, "bf16 takes two bytes an element."),
             ],
         ),
@@ -328,7 +330,9 @@ key = AnswerKey(
                     1.8,
                     "That is when the last token is there. The first one comes out of prefill.",
                 ),
-                Wrong("milliseconds", 1200, "The number is in milliseconds, seconds are asked for."),
+                Wrong(
+                    "milliseconds", 1200, "The number is in milliseconds, seconds are asked for."
+                ),
             ],
         ),
         plot(

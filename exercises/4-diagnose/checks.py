@@ -298,7 +298,9 @@ key = AnswerKey(
                     "A",
                     "A is slow, but the roof is right above it. A better kernel cannot help it much.",
                 ),
-                Wrong("in the flat part", "C", "C is at 80 % of its roof. Another one is further off."),
+                Wrong(
+                    "in the flat part", "C", "C is at 80 % of its roof. Another one is further off."
+                ),
                 Wrong("furthest right", "D", "D runs at 90 % of the peak: there is little left."),
             ],
         ),
@@ -310,7 +312,11 @@ key = AnswerKey(
                 (43e12, 16e9, 121e12, 300e9, 0.5, 2),
                 (100, 10, 10, 2, 0.25, 3),
             ],
-            hidden=[(100, 10, 10, 2, 0.5, 1), (7, 9, 2, 5, 1, 4), (1e12, 1e10, 3e14, 2e12, 0.1, 1.5)],
+            hidden=[
+                (100, 10, 10, 2, 0.5, 1),
+                (7, 9, 2, 5, 1, 4),
+                (1e12, 1e10, 3e14, 2e12, 0.1, 1.5),
+            ],
             points=2,
             purpose="Predict what a remedy gains before paying for it",
             hint="Compute the least time before and after, each as the slower of two, and divide.",
@@ -355,8 +361,14 @@ key = AnswerKey(
             purpose="Diagnose a scenario of your own choice, from hardware to remedy",
             rubric=[
                 (1, "Names a concrete model, machine, dtype, batch and context length."),
-                (1, "States the machine's dense peak and bandwidth with a source, and its ridge point."),
-                (2, "Counts FLOP and bytes of the step and shows what is included and what is not."),
+                (
+                    1,
+                    "States the machine's dense peak and bandwidth with a source, and its ridge point.",
+                ),
+                (
+                    2,
+                    "Counts FLOP and bytes of the step and shows what is included and what is not.",
+                ),
                 (1, "Compares intensity with the ridge point and gives the least time."),
                 (1, "Chooses a remedy on the right side of the ridge and says what it gains."),
             ],

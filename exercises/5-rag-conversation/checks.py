@@ -66,10 +66,11 @@ warm = roofline(
 )
 
 weights = 2 * (llama.parameters.total - llama.parameters.embedding)
-crossing = weights / (32 * llama.kv_bytes(1))
+kv_per_token = llama.kv_bytes(1)
+crossing = weights / (32 * kv_per_token)
 
 
-def draw_growth(per_token=llama.kv_bytes(1), tokens=prompt, scale=1e9):
+def draw_growth(per_token=kv_per_token, tokens=prompt, scale=1e9):
     """KV memory of one conversation by turn, in GB."""
     from matplotlib.figure import Figure
 
@@ -110,7 +111,11 @@ key = AnswerKey(
                 (20, 500, 100, 1500, 400, True),
                 (20, 500, 100, 1500, 400, False),
             ],
-            hidden=[(7, 80, 30, 900, 210, True), (7, 80, 30, 900, 210, False), (2, 1, 2, 3, 4, True)],
+            hidden=[
+                (7, 80, 30, 900, 210, True),
+                (7, 80, 30, 900, 210, False),
+                (2, 1, 2, 3, 4, True),
+            ],
             points=2,
             purpose="Count what a turn's prompt holds",
             hint="The system prompt, what each earlier turn left behind, and this turn's question and chunks.",
@@ -151,7 +156,9 @@ key = AnswerKey(
                     "The system prompt stands at the front once, not once a turn.",
                 ),
                 Wrong(
-                    "answers forgotten", p + t * (q + c), "The earlier answers are in the history too."
+                    "answers forgotten",
+                    p + t * (q + c),
+                    "The earlier answers are in the history too.",
                 ),
             ],
         ),
@@ -253,8 +260,14 @@ key = AnswerKey(
             purpose="Find how many conversations a GPU holds",
             hint="What the weights leave of the memory, divided by one conversation, in whole ones.",
             wrong=[
-                Wrong("weights left out", int(h100.capacity // cache_bytes), "The weights need room too."),
-                Wrong("rounded up", int(free // cache_bytes) + 1, "The last of these does not fit."),
+                Wrong(
+                    "weights left out",
+                    int(h100.capacity // cache_bytes),
+                    "The weights need room too.",
+                ),
+                Wrong(
+                    "rounded up", int(free // cache_bytes) + 1, "The last of these does not fit."
+                ),
                 Wrong(
                     "query heads",
                     int(free // (4 * cache_bytes)),
@@ -376,10 +389,19 @@ key = AnswerKey(
             points=5,
             purpose="Name the bottlenecks of a RAG conversation and what to change",
             rubric=[
-                (1, "Explains the growth of the context from retrieval and from history, with a number."),
-                (1, "Explains how prefill and time to first token grow, with and without a prefix cache."),
+                (
+                    1,
+                    "Explains the growth of the context from retrieval and from history, with a number.",
+                ),
+                (
+                    1,
+                    "Explains how prefill and time to first token grow, with and without a prefix cache.",
+                ),
                 (1, "Explains what the KV cache does to memory, concurrent users and decode."),
-                (2, "Proposes two changes that fit these bottlenecks and says what each gains and costs."),
+                (
+                    2,
+                    "Proposes two changes that fit these bottlenecks and says what each gains and costs.",
+                ),
             ],
         ),
     ],

@@ -1,9 +1,9 @@
 """Gantt charts of a simulated engine: who did what, when (chapters 5, 10 and 12).
 
-    from inferlab.gantt import gantt, stacked
+from inferlab.gantt import gantt, stacked
 
-    fig, ax = figure(height=2.6)
-    gantt(ax, result)
+fig, ax = figure(height=2.6)
+gantt(ax, result)
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def gantt(ax: Axes, result, rows=None, *, tokens: bool = True) -> None:
         )  # fmt: skip
     if tokens:
         for row, i in place.items():
-            ax.vlines(result.token_times(row), i - 0.28, i + 0.28, color=colour("total"), linewidth=0.7)
+            ax.vlines(
+                result.token_times(row), i - 0.28, i + 0.28, color=colour("total"), linewidth=0.7
+            )
     ax.set_yticks(range(len(rows)), [str(row) for row in rows])
     _bare(ax)
     _names(ax, [phase for phase in PHASE_ROLES if any(span.phase == phase for span in spans)])
@@ -64,7 +66,9 @@ def stacked(ax: Axes, bars) -> None:
 
     The total stands at the end of each bar.
     """
-    shown = [phase for phase in PHASE_ROLES if any(times.get(phase, 0) > 0 for times in bars.values())]
+    shown = [
+        phase for phase in PHASE_ROLES if any(times.get(phase, 0) > 0 for times in bars.values())
+    ]
     for row, times in enumerate(bars.values()):
         left = 0.0
         for phase in shown:

@@ -68,9 +68,7 @@ def roofline(
 
     Raises InputError for an efficiency that is not above zero, or a dtype without a peak.
     """
-    peak = accelerator.peak(dtype) * number(
-        compute_efficiency, "compute_efficiency", positive=True
-    )
+    peak = accelerator.peak(dtype) * number(compute_efficiency, "compute_efficiency", positive=True)
     bandwidth = accelerator.bandwidth * number(
         memory_efficiency, "memory_efficiency", positive=True
     )

@@ -44,8 +44,10 @@ def test_one_request_alone(llama, policy):
 
 def test_a_prompt_in_chunks_is_the_sum_of_its_chunks(llama):
     record = simulate([Request.of("a", 3000, 1)], llama, ChunkedPrefill(1024))["a"]
-    chunks = [time([type(prefill(1)[0])(new, cached)]) for new, cached in
-              ((1024, 0), (1024, 1024), (952, 2048))]
+    chunks = [
+        time([type(prefill(1)[0])(new, cached)])
+        for new, cached in ((1024, 0), (1024, 1024), (952, 2048))
+    ]
     assert record.latency == pytest.approx(math.fsum(chunks), rel=1e-12)
 
 
@@ -73,7 +75,9 @@ def test_mean_wait_of_a_queue_with_constant_service(llama, load, requests):
     service = time(prefill(500))
     waits = []
     for seed in range(20):
-        trace = poisson_trace(requests, load / service, prompt_tokens=500, output_tokens=1, seed=seed)
+        trace = poisson_trace(
+            requests, load / service, prompt_tokens=500, output_tokens=1, seed=seed
+        )
         waits.append(simulate(trace, llama, max_batch=1).mean("wait"))
     expected = load * service / (2 * (1 - load))
     assert math.fsum(waits) / 20 == pytest.approx(expected, rel=0.03)

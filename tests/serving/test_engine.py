@@ -25,7 +25,10 @@ from inferlab.step import step
 from serving.machines import SHAPES, TINY_GPU
 
 POLICIES = [
-    StaticBatching(3), ContinuousBatching(), PrefillFirst(20), ChunkedPrefill(8),
+    StaticBatching(3),
+    ContinuousBatching(),
+    PrefillFirst(20),
+    ChunkedPrefill(8),
     TwoPools(prefill_gpus=1, decode_gpus=2, link_bandwidth=1e6),
 ]
 SMALL = StepModel(architecture=SHAPES["full attention"], accelerator=TINY_GPU, kv_tokens=64)
@@ -42,12 +45,18 @@ def traces(draw):
         own = draw(st.sampled_from([(i, "own"), "everybody's"]))
         prompt.append(Segment(own, draw(st.integers(1, 20))))
         after = draw(st.sampled_from([None, *trace])) if trace else None
-        if after is not None and draw(st.booleans()) and after.prompt_tokens + after.output_tokens < 30:
+        if (
+            after is not None
+            and draw(st.booleans())
+            and after.prompt_tokens + after.output_tokens < 30
+        ):
             prompt = [*after.prompt, after.output, prompt[-1]]
         prompt = prompt if sum(length for _, length in prompt) <= 40 else prompt[-1:]
         trace.append(
             Request(
-                i, tuple(prompt), draw(st.integers(1, 24)),
+                i,
+                tuple(prompt),
+                draw(st.integers(1, 24)),
                 arrival=0.0 if after else draw(st.floats(0, 0.02)),
                 after=after.id if after else None,
                 delay=draw(st.floats(0, 0.01)) if after else 0.0,
@@ -57,15 +66,23 @@ def traces(draw):
 
 
 @given(
-    traces(), st.sampled_from(POLICIES), st.booleans(), st.booleans(), st.integers(1, 8),
-    st.integers(1, 3), st.sampled_from(["least-loaded", "prefix", "least-to-prefill", "round-robin"]),
+    traces(),
+    st.sampled_from(POLICIES),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 8),
+    st.integers(1, 3),
+    st.sampled_from(["least-loaded", "prefix", "least-to-prefill", "round-robin"]),
     st.sampled_from([SMALL, WINDOWED]),
 )
 @settings(max_examples=500, deadline=None)
 def test_any_trace(trace, policy, prefix_cache, pin, max_batch, replicas, routing, model):
     options = {
-        "prefix_cache": prefix_cache, "pin": pin and prefix_cache, "max_batch": max_batch,
-        "replicas": replicas, "routing": routing,
+        "prefix_cache": prefix_cache,
+        "pin": pin and prefix_cache,
+        "max_batch": max_batch,
+        "replicas": replicas,
+        "routing": routing,
     }
     result = simulate(trace, model, policy, **options)
 
@@ -179,8 +196,10 @@ def test_a_prompt_that_is_all_known_still_computes_its_last_token(small):
 def test_pinning_keeps_the_prefix_that_eviction_would_take(small):
     first = Request.of("call", 20, 10)
     then = dataclasses.replace(
-        Request.of("next", 5, 5), prompt=(*first.prompt, first.output, Segment("tool", 5)),
-        after="call", delay=1.0,
+        Request.of("next", 5, 5),
+        prompt=(*first.prompt, first.output, Segment("tool", 5)),
+        after="call",
+        delay=1.0,
     )
     others = [Request.of(f"other{i}", 30, 2, arrival=0.2 + 0.1 * i) for i in range(3)]
     trace = [first, then, *others]
@@ -199,7 +218,9 @@ def test_pins_give_way_when_nothing_else_could_ever_run(small):
 def test_routing_by_prefix_finds_the_gpu_that_holds_it(llama):
     system = {name: Segment(name, 4000) for name in "ab"}
     trace = [
-        Request(f"{name}{i}", (system[name], Segment((name, i), 10)), 5, arrival=i + 0.3 * (name == "b"))
+        Request(
+            f"{name}{i}", (system[name], Segment((name, i), 10)), 5, arrival=i + 0.3 * (name == "b")
+        )
         for i in range(4)
         for name in "ab"
     ]
@@ -222,8 +243,12 @@ def test_routing_by_prefix_alone_crowds_one_gpu_and_by_what_is_left_does_not(lla
         Request(i, (Segment("system", 1000), Segment(i, 1000)), 1, arrival=1.0) for i in range(8)
     ]
     used = {
-        routing: {record.gpu for record in simulate(
-            trace, llama, prefix_cache=True, replicas=2, routing=routing).requests[1:]}
+        routing: {
+            record.gpu
+            for record in simulate(
+                trace, llama, prefix_cache=True, replicas=2, routing=routing
+            ).requests[1:]
+        }
         for routing in ("prefix", "least-to-prefill")
     }
     assert used == {"prefix": {"GPU 0"}, "least-to-prefill": {"GPU 0", "GPU 1"}}

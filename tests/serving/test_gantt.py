@@ -15,7 +15,10 @@ def test_one_row_a_request_in_order_of_arrival_and_one_bar_a_span(llama):
     _, ax = figure()
     gantt(ax, result)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
-    drawn = {(round(bar.get_y() + bar.get_height() / 2), bar.get_x(), bar.get_width()) for bar in ax.patches}
+    drawn = {
+        (round(bar.get_y() + bar.get_height() / 2), bar.get_x(), bar.get_width())
+        for bar in ax.patches
+    }
     assert drawn == {("ab".index(s.request), s.start, s.end - s.start) for s in result.spans}
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["waits in the queue", "prefill", "decode"]

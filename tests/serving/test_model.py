@@ -15,7 +15,10 @@ MODELS = {
     (name, accounting): StepModel(architecture=shape, accelerator=TINY_GPU, accounting=accounting)
     for name, shape in SHAPES.items()
     for accounting in (
-        ENGINE, TEXT, ENGINE.but(activations="unfused"), ENGINE.but(mla="reexpand", logits="all")
+        ENGINE,
+        TEXT,
+        ENGINE.but(activations="unfused"),
+        ENGINE.but(mla="reexpand", logits="all"),
     )
 }
 chunks = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40)), max_size=5)
@@ -40,7 +43,10 @@ def test_a_step_costs_what_the_library_says(key, chunks, decodes):
 
 def test_efficiencies_and_overhead_are_passed_on():
     model = StepModel(
-        architecture=LLAMA_7B, accelerator=A100, compute_efficiency=0.6, memory_efficiency=0.8,
+        architecture=LLAMA_7B,
+        accelerator=A100,
+        compute_efficiency=0.6,
+        memory_efficiency=0.8,
         overhead_s=0.002,
     )
     for batch, cost in (
@@ -56,7 +62,10 @@ def test_efficiencies_and_overhead_are_passed_on():
 def test_only_a_window_needs_every_length():
     sums = {name: MODELS[name, ENGINE].sums_suffice for name in SHAPES}
     assert sums == {
-        "full attention": True, "sliding window": False, "experts": True, "latent attention": True
+        "full attention": True,
+        "sliding window": False,
+        "experts": True,
+        "latent attention": True,
     }
 
 

@@ -26,7 +26,9 @@ def common(first, second):
 
 def stored(tree):
     """Distinct prefixes of all stored paths: one for each token in the tree."""
-    return {tuple(tokens(path)[: i + 1]) for path in tree.prefixes() for i in range(token_count(path))}
+    return {
+        tuple(tokens(path)[: i + 1]) for path in tree.prefixes() for i in range(token_count(path))
+    }
 
 
 @given(prompts, prompts)

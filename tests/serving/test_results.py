@@ -9,14 +9,25 @@ from inferlab.serving.results import GpuUse, RequestRecord, Result
 
 def record(id, arrival, admitted, first, finished, output, hit=0):
     return RequestRecord(
-        id, None, arrival, 100, output, admitted=admitted, first_token=first, finished=finished,
+        id,
+        None,
+        arrival,
+        100,
+        output,
+        admitted=admitted,
+        first_token=first,
+        finished=finished,
         hit_tokens=hit,
     )
 
 
 RESULT = Result(
     [record("a", 1.0, 1.5, 2.0, 6.0, 5, hit=50), record("b", 2.0, 2.0, 3.0, 3.0, 1)],
-    [], [], {"GPU 0": GpuUse(3.0, 2e9, 1e9, 7), "GPU 1": GpuUse(1.0, 1e9, 0, 3)}, 1e9, 2e9,
+    [],
+    [],
+    {"GPU 0": GpuUse(3.0, 2e9, 1e9, 7), "GPU 1": GpuUse(1.0, 1e9, 0, 3)},
+    1e9,
+    2e9,
 )
 
 
@@ -56,9 +67,16 @@ def test_the_table_of_events_tells_a_life_in_order(llama):
     result = simulate([Request.of("a", 100, 3), Request.of("b", 100, 1, arrival=0.001)], llama)
     told = [(what, request) for _, what, request, _ in result.events()]
     assert told == [
-        ("arrives", "a"), ("prefill begins", "a"), ("arrives", "b"), ("queue begins", "b"),
-        ("decode begins", "a"), ("first token", "a"), ("prefill begins", "b"), ("finishes", "b"),
-        ("first token", "b"), ("finishes", "a"),
+        ("arrives", "a"),
+        ("prefill begins", "a"),
+        ("arrives", "b"),
+        ("queue begins", "b"),
+        ("decode begins", "a"),
+        ("first token", "a"),
+        ("prefill begins", "b"),
+        ("finishes", "b"),
+        ("first token", "b"),
+        ("finishes", "a"),
     ]
     times = [time for time, *_ in result.events()]
     assert times == sorted(times)

@@ -74,11 +74,14 @@ def test_where_retrieved_text_goes_decides_what_is_shared():
             longest_common_prefix((*a.prompt, a.output), b.prompt)
             for a, b in itertools.pairwise(trace)
         ]
-        assert trace[-1].prompt_tokens == {
-            "before": 500 + 2000 + 4 * 200 + 100,
-            "after": 500 + 4 * 200 + 2000 + 100,
-            "kept": 500 + 4 * 2200 + 2000 + 100,
-        }[place]
+        assert (
+            trace[-1].prompt_tokens
+            == {
+                "before": 500 + 2000 + 4 * 200 + 100,
+                "after": 500 + 4 * 200 + 2000 + 100,
+                "kept": 500 + 4 * 2200 + 2000 + 100,
+            }[place]
+        )
     assert shared["before"] == [500, 500, 500, 500]
     assert shared["after"] == [500, 700, 900, 1100]
     assert shared["kept"] == [2700, 4900, 7100, 9300]
@@ -118,13 +121,23 @@ def test_other_names_of_the_fields():
         ("[1, 2]", r"line 2 is '\[1, 2\]': expected an object"),
         ('{"timestamp": 1, "input_length": 3}', "line 2 has no 'output_length'"),
         ('{"timestamp": -1, "input_length": 3, "output_length": 1}', "line 2: timestamp is -1"),
-        ('{"timestamp": 1, "input_length": 2.5, "output_length": 1}', "line 2: input_length is 2.5"),
-        ('{"timestamp": 1, "input_length": "9", "output_length": 1}', "line 2: input_length is '9'"),
+        (
+            '{"timestamp": 1, "input_length": 2.5, "output_length": 1}',
+            "line 2: input_length is 2.5",
+        ),
+        (
+            '{"timestamp": 1, "input_length": "9", "output_length": 1}',
+            "line 2: input_length is '9'",
+        ),
         ('{"timestamp": 1, "input_length": 3, "output_length": 0}', "line 2: output_length is 0"),
-        ('{"timestamp": 1, "input_length": 3, "output_length": 1, "hash_ids": [1, 2]}',
-         "2 hash_ids for 3 tokens are more than blocks of 512: set block_tokens"),
-        ('{"timestamp": 1, "input_length": 3, "output_length": 1, "hash_ids": {"a": 1}}',
-         "hash_ids is {'a': 1}: expected a list"),
+        (
+            '{"timestamp": 1, "input_length": 3, "output_length": 1, "hash_ids": [1, 2]}',
+            "2 hash_ids for 3 tokens are more than blocks of 512: set block_tokens",
+        ),
+        (
+            '{"timestamp": 1, "input_length": 3, "output_length": 1, "hash_ids": {"a": 1}}',
+            "hash_ids is {'a': 1}: expected a list",
+        ),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(line, message):

@@ -337,8 +337,9 @@ def _well_formed(got, expected: list) -> bool:
             if len(value) > 20_000:
                 return False
         elif isinstance(value, (int, float)):
-            if value != value or (abs(value) > 1e308 and value not in (float("inf"),
-            -float("inf"))):
+            if value != value or (
+                abs(value) > 1e308 and value not in (float("inf"), -float("inf"))
+            ):
                 return False
         else:
             return False

@@ -18,8 +18,19 @@ class Sequence:
     """A request inside an engine: how much of its context is computed, and where it is kept."""
 
     __slots__ = (
-        "base", "done", "due", "generated", "joined", "matched", "node", "record", "request",
-        "reserved", "since", "target", "transferred",
+        "base",
+        "done",
+        "due",
+        "generated",
+        "joined",
+        "matched",
+        "node",
+        "record",
+        "request",
+        "reserved",
+        "since",
+        "target",
+        "transferred",
     )
 
     def __init__(self, request, record):
@@ -33,7 +44,9 @@ class Sequence:
         self.reserved = 0  # tokens of memory of its own, while the prompt is computed
         self.transferred = False  # the KV cache came from another pool
         self.since = record.arrival  # start of the current span
-        self.base = self.joined = self.due = 0  # decoding: tokens cached and step number at the start
+        self.base = self.joined = self.due = (
+            0  # decoding: tokens cached and step number at the start
+        )
 
     @property
     def remaining(self):
@@ -55,7 +68,9 @@ class Engine:
     one and a batch of two hundred.
     """
 
-    def __init__(self, env, name, model, policy, log, *, prefix_cache, pin, max_batch, on_prefilled=None):
+    def __init__(
+        self, env, name, model, policy, log, *, prefix_cache, pin, max_batch, on_prefilled=None
+    ):
         self.env = env
         self.name = name
         self.model = model
@@ -222,7 +237,13 @@ class Engine:
             self.bytes += cost.bytes
             self.log.steps.append(
                 Step(
-                    start, self.env.now, self.name, chunks, decodes, cached, self.used,
+                    start,
+                    self.env.now,
+                    self.name,
+                    chunks,
+                    decodes,
+                    cached,
+                    self.used,
                     len(self.waiting),
                 )
             )

@@ -64,7 +64,9 @@ class Request:
             number(length, f"the length of segment {key!r}", positive=True, whole=True)
         if not self.prompt:
             raise InputError(f"request {self.id!r} has an empty prompt: give it a token or more")
-        number(self.output_tokens, f"output_tokens of request {self.id!r}", positive=True, whole=True)
+        number(
+            self.output_tokens, f"output_tokens of request {self.id!r}", positive=True, whole=True
+        )
         number(self.arrival, f"arrival of request {self.id!r}")
         number(self.delay, f"delay of request {self.id!r}")
 

@@ -88,7 +88,12 @@ class _Simulation:
         prefill = PrefillFirst(policy.max_prefill_tokens)
         self.engines = [
             Engine(
-                self.env, f"prefill {i}", self.model, prefill, self.log, **options,
+                self.env,
+                f"prefill {i}",
+                self.model,
+                prefill,
+                self.log,
+                **options,
                 on_prefilled=self._hand_over,
             )
             for i in range(policy.prefill_gpus)

@@ -107,8 +107,14 @@ def chat_trace(
             task = f"chat{c}"
             question = Segment((task, turn, "user"), dice.tokens(user_tokens, "user_tokens"))
             before = _append(
-                trace, f"{task}.{turn}", (*history, question), dice.tokens(output_tokens, "output_tokens"),
-                arrival, before, dice.seconds(think_s, "think_s"), task,
+                trace,
+                f"{task}.{turn}",
+                (*history, question),
+                dice.tokens(output_tokens, "output_tokens"),
+                arrival,
+                before,
+                dice.seconds(think_s, "think_s"),
+                task,
             )
             history = (*before.prompt, before.output)
     return trace
@@ -152,8 +158,14 @@ def agent_trace(
         for call in range(1, dice.tokens(calls, "calls") + 1):
             delay = dice.seconds(tool_s, "tool_s") + dice.seconds(network_s, "network_s")
             before = _append(
-                trace, f"{task}.{call}", (systems[(call - 1) % agents], *said),
-                dice.tokens(output_tokens, "output_tokens"), arrival, before, delay, task,
+                trace,
+                f"{task}.{call}",
+                (systems[(call - 1) % agents], *said),
+                dice.tokens(output_tokens, "output_tokens"),
+                arrival,
+                before,
+                delay,
+                task,
             )
             observation = dice.tokens(observation_tokens, "observation_tokens")
             said = (*said, before.output, Segment((task, call, "observation"), observation))
@@ -201,8 +213,14 @@ def rag_trace(
             else:
                 prompt = (system, *history, chunks, question)
             before = _append(
-                trace, f"{task}.{turn}", prompt, dice.tokens(output_tokens, "output_tokens"),
-                arrival, before, dice.seconds(think_s, "think_s"), task,
+                trace,
+                f"{task}.{turn}",
+                prompt,
+                dice.tokens(output_tokens, "output_tokens"),
+                arrival,
+                before,
+                dice.seconds(think_s, "think_s"),
+                task,
             )
             history = (*history, *asked, before.output)
     return trace
@@ -266,7 +284,9 @@ def _lines(source) -> Iterable[str]:
     try:
         return Path(source).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{source} cannot be read ({error}): expected a file of JSON lines") from None
+        raise InputError(
+            f"{source} cannot be read ({error}): expected a file of JSON lines"
+        ) from None
 
 
 def _row(line, i, block_tokens):
@@ -278,8 +298,12 @@ def _row(line, i, block_tokens):
         raise InputError(f"line {i} is {line.strip()[:40]!r}: expected an object in braces")
     name = f"line {i}"
     timestamp = number(_field(entry, "timestamp", i), f"{name}: timestamp")
-    tokens = number(_field(entry, "input_length", i), f"{name}: input_length", positive=True, whole=True)
-    output = number(_field(entry, "output_length", i), f"{name}: output_length", positive=True, whole=True)
+    tokens = number(
+        _field(entry, "input_length", i), f"{name}: input_length", positive=True, whole=True
+    )
+    output = number(
+        _field(entry, "output_length", i), f"{name}: output_length", positive=True, whole=True
+    )
     return timestamp, name, _blocks(entry.get("hash_ids") or [], tokens, block_tokens, i), output
 
 
