@@ -19,6 +19,6 @@ def test_the_cache_saves_most_of_the_time():
 
 def test_each_prompt_begins_with_the_one_before():
     growing = prompts(1000, calls=3)
-    assert [len(prompt) for prompt in growing] == [128, 224, 320]
-    assert growing[2][:224] == growing[1] and growing[1][:128] == growing[0]
+    assert [len(prompt) for prompt in growing] == [64, 128, 192]
+    assert growing[2][:128] == growing[1] and growing[1][:64] == growing[0]
     assert all(0 <= token < 1000 for token in growing[2])

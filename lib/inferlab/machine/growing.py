@@ -7,14 +7,15 @@ the call before, and writes the committed record anew.
 """
 
 import json
+import time
 from dataclasses import asdict, dataclass
 from datetime import date
 from importlib import resources
 
-from inferlab.machine.hardware import best_seconds, cpu_name, threads
+from inferlab.machine.hardware import cpu_name, threads
 
 FILE = "measurements/growing.json"
-START, ADDED, CALLS = 128, 96, 10
+START, ADDED, CALLS = 64, 64, 8
 
 
 @dataclass(frozen=True)
@@ -48,31 +49,47 @@ def first_tokens(decoder, growing):
     return anew, reused
 
 
-def time_growing(model, best_of=5) -> GrowingPrompt:
-    """Time the calls on this machine, one thread."""
+def time_growing(model, best_of=6) -> GrowingPrompt:
+    """Time the calls on this machine, one thread: the least of `best_of` rounds over all of them.
+
+    Rounds, rather than each call by itself: what disturbs a shared machine for a minute then
+    disturbs one round of every call, and not all rounds of one.
+    """
     decoder = model.decoder
     growing = prompts(decoder.architecture.vocab)
-    anew, reused = [], []
+    rounds = []
     with threads(1):
-        for call, prompt in enumerate(growing):
-            anew.append(best_seconds(lambda prompt=prompt: decoder.logits(prompt), best_of))
-            held = len(growing[call - 1]) if call else 0
-            cache = decoder.new_cache(len(prompt))
-            if held:
-                decoder.logits(prompt[:held], cache)
-
-            def from_cache(prompt=prompt, cache=cache, held=held):
-                cache.length = held  # forget what the run before has added
-                decoder.logits(prompt[held:], cache)
-
-            reused.append(best_seconds(from_cache, best_of))
+        for _ in range(best_of):
+            rounds.append([_both_ways(decoder, growing, call) for call in range(CALLS)])
+    anew, reused = (
+        [float(f"{min(run[call][way] for run in rounds):.4g}") for call in range(CALLS)]
+        for way in (0, 1)
+    )
     return GrowingPrompt(
         prompts=[len(prompt) for prompt in growing],
-        anew_s=[float(f"{seconds:.4g}") for seconds in anew],
-        reused_s=[float(f"{seconds:.4g}") for seconds in reused],
+        anew_s=anew,
+        reused_s=reused,
         model="SmolLM2-135M",
         where=f"{cpu_name()}, 1 thread, best of {best_of}, {date.today().isoformat()}",
     )
+
+
+def _both_ways(decoder, growing, call):
+    """Seconds to the first token of one call: anew, and from the cache of the call before."""
+    prompt, held = growing[call], len(growing[call - 1]) if call else 0
+    cache = decoder.new_cache(len(prompt))
+    if held:
+        decoder.logits(prompt[:held], cache)
+    return (
+        _seconds(lambda: decoder.logits(prompt)),
+        _seconds(lambda: decoder.logits(prompt[held:], cache)),
+    )
+
+
+def _seconds(work):
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def recorded_growth() -> GrowingPrompt:
