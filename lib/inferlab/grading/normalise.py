@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -59,7 +60,7 @@ def read_notebook(raw: bytes) -> nbformat.NotebookNode:
         raise Unreadable("the file is empty")
     if len(raw) > LARGEST_FILE:
         raise Unreadable(f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB")
-    logging.getLogger("traitlets").setLevel(logging.CRITICAL)  # nbformat logs what it mends
+    logging.getLogger("traitlets").setLevel(logging.CRITICAL)  # and logs it
     try:
         text = raw.decode("utf-8-sig")
         data = json.loads(text)
@@ -68,7 +69,9 @@ def read_notebook(raw: bytes) -> nbformat.NotebookNode:
     if not isinstance(data, dict) or not ("cells" in data or "worksheets" in data):
         raise Unreadable("the file is JSON but no notebook: it has no cells")
     try:
-        notebook = nbformat.reads(text, as_version=4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # nbformat warns of what it mends
+            notebook = nbformat.reads(text, as_version=4)
         cells = [cell for cell in notebook.cells if isinstance(cell, dict)]
         for cell in cells:
             cell["source"] = _joined(cell.get("source", ""))

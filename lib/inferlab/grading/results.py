@@ -307,8 +307,12 @@ def write_summary(
     for name, source in sources.items():
         graded = [r for r in results.values() if r.exercise == name and r.verdicts]
         if graded:
+            # A file that could not be read is no score of 0.
+            students = {result.student for result in graded}
             scores = [
-                row["score"] for row in rows if row["exercise"] == name and row.get("max_score")
+                row["score"]
+                for row in rows
+                if row["exercise"] == name and row["student"] in students
             ]
             parts.append(_exercise_summary(source, graded, scores))
     attention = [row for row in rows if row["status"] != "graded" or row["notes"]]

@@ -32,7 +32,8 @@ def write_class(folder: Path, source: Source, learners: int) -> None:
         if number % 12 == 5:
             file = f"{source.name} (final).ipynb"
         if number % 12 == 7:
-            notebook.cells.insert(4, copy.deepcopy(notebook.cells[4]))
+            place = next(i for i, cell in enumerate(notebook.cells) if _solution(cell))
+            notebook.cells.insert(place, copy.deepcopy(notebook.cells[place]))
         text = as_text(notebook)
         if number % 12 == 9:
             text = text[: len(text) // 2]
@@ -45,16 +46,19 @@ def submission(source: Source, skill: float, draw: random.Random):
     """A notebook by a learner who is right in about `skill` of the questions."""
     notebook, released = source.reference, {cell.id: cell for cell in source.released.cells}
     for cell in notebook.cells:
-        about = cell.metadata.get("nbgrader", {})
-        if not about.get("solution") or draw.random() < skill:
+        if not _solution(cell) or draw.random() < skill:
             continue
-        question = source.key[about["grade_id"]]
+        question = source.key[cell.metadata["nbgrader"]["grade_id"]]
         plain = [w for w in question.wrong if isinstance(w.answer, (int, float, str))]
         if plain and draw.random() < 0.7:
             cell.source = f"{question.id} = {draw.choice(plain).answer!r}"
         else:
             cell.source = released[cell.id].source
     return notebook
+
+
+def _solution(cell) -> bool:
+    return cell.metadata.get("nbgrader", {}).get("solution", False)
 
 
 def main(arguments: list[str] | None = None) -> int:
