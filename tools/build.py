@@ -47,7 +47,7 @@ def run_jupyter_book(source, output, numbers, arguments):
         "INFERLAB_NUMBERS": str(numbers),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         # Two builds of one commit give the same files.
-        "SOURCE_DATE_EPOCH": "0",
+        "SOURCE_DATE_EPOCH": "1767225600",
         "PYTHONHASHSEED": "0",
         # The pages time nothing, and on a busy machine BLAS threads mostly wait for each other.
         "OPENBLAS_NUM_THREADS": "1",
