@@ -15,6 +15,7 @@ _WIDGETS = {
     "PrefillFlops": "prefill_flops",
     "RooflineExplorer": "roofline_explorer",
     "KVGrowth": "kv_growth",
+    "MatrixProduct": "matrix_product",
     "BatchIntensity": "batch_intensity",
     "GenerationWork": "generation_work",
     "RolloutShare": "rollout_share",
