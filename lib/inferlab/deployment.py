@@ -250,7 +250,7 @@ def ceilings(d: Deployment, sequences: list[Sequence], *, kv=None) -> dict[str, 
 
 def step_bound(d: Deployment, sequences: list[Sequence], *, kv=None):
     """The least seconds that one step takes: the highest of its three ceilings."""
-    return maximum(*ceilings(d, sequences, kv=kv).values())
+    return maximum(*ceilings(d, sequences, kv=kv).values(), compare=False)
 
 
 # --- a batch of requests -----------------------------------------------------------------------------

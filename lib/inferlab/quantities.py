@@ -156,17 +156,21 @@ def minimum(first, *others):
     return _fold(first, others, min, "minimum", "Min")
 
 
-def maximum(first, *others):
-    """The greatest of its arguments: numbers, arrays (elementwise) or symbols."""
-    return _fold(first, others, max, "maximum", "Max")
+def maximum(first, *others, compare=True):
+    """The greatest of its arguments: numbers, arrays (elementwise) or symbols.
+
+    compare: whether to drop symbolic arguments that are never the greatest. That search takes
+    seconds for long expressions, and finds nothing in those that trade places.
+    """
+    return _fold(first, others, max, "maximum", "Max", compare)
 
 
-def _fold(first, others, of_numbers, numpy_name, sympy_name):
+def _fold(first, others, of_numbers, numpy_name, sympy_name, compare=True):
     values = (first, *others)
     if any(map(is_symbolic, values)):
         import sympy
 
-        return getattr(sympy, sympy_name)(*map(_sympify, values))
+        return getattr(sympy, sympy_name)(*map(to_sympy, values), evaluate=compare)
     if any(map(is_array, values)):
         import numpy as np
 
@@ -199,7 +203,7 @@ def ratio(numerator, denominator):
     Raises InputError when a number is divided by zero.
     """
     if is_symbolic(numerator) or is_symbolic(denominator):
-        return _sympify(numerator) / _sympify(denominator)
+        return to_sympy(numerator) / to_sympy(denominator)
     if is_array(numerator) or is_array(denominator):
         return numerator / denominator
     if denominator == 0:
@@ -217,7 +221,7 @@ def choose(condition, if_true, if_false):
     if is_symbolic(condition):
         import sympy
 
-        return sympy.Piecewise((_sympify(if_true), condition), (_sympify(if_false), True))
+        return sympy.Piecewise((to_sympy(if_true), condition), (to_sympy(if_false), True))
     if is_array(condition):
         import numpy as np
 
@@ -225,7 +229,8 @@ def choose(condition, if_true, if_false):
     return if_true if condition else if_false
 
 
-def _sympify(value):
+def to_sympy(value):
+    """`value` as a SymPy expression; a Fraction becomes a Rational and stays exact."""
     import sympy
 
     if isinstance(value, Fraction):

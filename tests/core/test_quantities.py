@@ -108,6 +108,7 @@ def test_readings_agree():
     for value in (2, 5, 7):
         assert minimum(x, 5).subs(x, value) == min(value, 5) == minimum(np.array([value]), 5)[0]
         assert maximum(x, 5).subs(x, value) == max(value, 5) == maximum(np.array([value]), 5)[0]
+        assert maximum(x, 5, compare=False).subs(x, value) == max(value, 5)
         assert choose(sympy.Gt(x, 5), 1, 2).subs(x, value) == choose(value > 5, 1, 2)
         assert ceil(x / 2).subs(x, value) == ceil(value / 2) == ceil(np.array([value]) / 2)[0]
         assert ratio(x, 3).subs(x, value) == ratio(value, 3)
