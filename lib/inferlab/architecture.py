@@ -281,6 +281,14 @@ class Architecture:
         """Layers with a dense FFN."""
         return self.layers - (self.moe.layers if self.moe else 0)
 
+    @property
+    def ffn_width_per_token(self):
+        """Inner elements of the FFNs that one token passes, summed over all layers."""
+        dense = self.dense_layers * self.ffn
+        if not self.moe:
+            return dense
+        return dense + self.moe.layers * (self.moe.active * self.moe.ffn + self.moe.shared_ffn)
+
     # --- parameters ---
 
     @property

@@ -26,6 +26,7 @@ from inferlab.quantities import (
     number,
     plain,
     ratio,
+    to_sympy,
 )
 
 
@@ -38,9 +39,13 @@ class Sequence:
     count: Any = 1
 
     def __post_init__(self):
-        for name, positive in (("new", True), ("cached", False), ("count", True)):
-            value = number(getattr(self, name), f"{name} tokens", positive=positive, whole=True)
-            object.__setattr__(self, name, value)
+        for field, name, positive in (
+            ("new", "new tokens", True),
+            ("cached", "cached tokens", False),
+            ("count", "count of sequences", True),
+        ):
+            value = number(getattr(self, field), name, positive=positive, whole=True)
+            object.__setattr__(self, field, value)
 
 
 def prefill(prompt, batch=1) -> list[Sequence]:
@@ -110,7 +115,8 @@ def step(
 
     sequences: what `prefill` and `decode` return, or any list of Sequence (a packed batch).
     accounting: what to count. weights, kv, compute: dtypes of the weights (but for what the model
-    keeps in 16 bits), of the cache and of the activations. Numbers give exact ints, arrays float64 arrays, symbols expressions.
+    keeps in 16 bits), of the cache and of the activations. Numbers give exact ints, arrays float64
+    arrays, symbols expressions. Chapters 6, 7 and 9.
 
     Raises InputError for an empty batch, or positions beyond a learned position table.
 
@@ -228,12 +234,7 @@ def _count_sequence(a: Architecture, s: Sequence, accounting: Accounting) -> _Co
 
 
 def _ffn_flops_per_token(a: Architecture):
-    dense = a.dense_layers * elements(a.ffn_matrices(a.ffn))
-    if not a.moe:
-        return 2 * dense
-    moe = a.moe
-    per_layer = moe.active * elements(a.ffn_matrices(moe.ffn)) + _shared_elements(a)
-    return 2 * (dense + moe.layers * per_layer)
+    return 2 * ffn_elements(a, a.moe.active if a.moe else 0)
 
 
 def _shared_elements(a: Architecture):
@@ -249,8 +250,8 @@ def distinct_experts(experts, active, tokens):
     """Expected number of distinct experts that `tokens` tokens reach: E (1 - (1 - k/E)^T).
 
     Each token picks k of E experts, uniformly and independently: an expectation, not a bound;
-    the bounds are k and min(E, k T). An exact Fraction for ints, as long as it is a short one, else
-    one of a hundred digits. Chapter 9.
+    the bounds are k and min(E, k T). For ints the Fraction is exact up to ten thousand tokens, and
+    of a hundred digits beyond. Chapter 9.
     """
     if not (is_symbolic(tokens) or is_array(tokens)) and tokens * active > 200 * experts:
         # The chance to miss an expert is below e^-200: far less than a byte of any model.
@@ -263,9 +264,7 @@ def distinct_experts(experts, active, tokens):
     if isinstance(missed, Fraction) and is_array(tokens):
         missed = float(missed)
     if isinstance(missed, Fraction) and is_symbolic(tokens):
-        import sympy
-
-        missed = sympy.Rational(missed.numerator, missed.denominator)
+        missed = to_sympy(missed)
     return experts * (1 - missed**tokens)
 
 
@@ -309,14 +308,11 @@ def _activation_elements(a: Architecture, activations, tokens, pairs) -> dict[st
     stream = tokens * a.layers * a.hidden
     if activations == "layer":
         return zero | {"attention_projections": stream, "ffn": stream}
-    width = a.dense_layers * a.ffn
-    if a.moe:
-        width = width + a.moe.layers * (a.moe.active * a.moe.ffn + a.moe.shared_ffn)
     scores = 4 * a.heads * pairs if activations == "unfused-scores" else 0
     return {
         "attention_projections": 6 * stream,
         "attention_scores_values": 4 * stream + scores,
-        "ffn": 2 * stream + 6 * tokens * width,
+        "ffn": 2 * stream + 6 * tokens * a.ffn_width_per_token,
     }
 
 

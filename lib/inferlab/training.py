@@ -155,10 +155,7 @@ def kept_activation_elements(architecture: Architecture):
             " each head"
         )
     attention = 4 * a.hidden + 2 * a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim
-    width = a.dense_layers * a.ffn
-    if a.moe:
-        width = width + a.moe.layers * (a.moe.active * a.moe.ffn + a.moe.shared_ffn)
-    return a.layers * attention + (3 if a.gated else 2) * width
+    return a.layers * attention + (3 if a.gated else 2) * a.ffn_width_per_token
 
 
 def kept_activation_bytes(architecture: Architecture, tokens, dtype="bf16", *, recompute=False):
