@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import re
 
-from inferlab.quantities import InputError
+import sympy
+from sympy.printing.precedence import PRECEDENCE
+from sympy.printing.str import StrPrinter
+
+from inferlab.quantities import InputError, to_sympy
 
 EXACT = 2**53
 """JavaScript's numbers are doubles: whole numbers are exact up to here, as floats are in Python."""
@@ -43,11 +47,9 @@ def to_javascript(name: str, formula, args=None, *, named: bool = False) -> str:
     so does a symbol that is no JavaScript identifier, a symbol missing from `args`, or a whole
     number beyond 2**53, which JavaScript cannot hold.
     """
-    import sympy
-
     _check_identifier(name)
     formulas = formula if isinstance(formula, dict) else {"": formula}
-    formulas = {key: sympy.sympify(_exact(value)) for key, value in formulas.items()}
+    formulas = {key: to_sympy(value) for key, value in formulas.items()}
     used = set().union(*(f.free_symbols for f in formulas.values())) if formulas else set()
     args = sorted(used, key=str) if args is None else list(args)
     names = [str(arg) for arg in args]
@@ -62,7 +64,7 @@ def to_javascript(name: str, formula, args=None, *, named: bool = False) -> str:
             f"{name} uses {', '.join(missing)}, which is not among its arguments "
             f"({', '.join(names)}): add it, or substitute a value"
         )
-    printed = {key: _printer().doprint(f) for key, f in formulas.items()}
+    printed = {key: _Printer().doprint(f) for key, f in formulas.items()}
     for key in printed:
         if key:
             _check_identifier(key)
@@ -77,16 +79,6 @@ def to_javascript(name: str, formula, args=None, *, named: bool = False) -> str:
     return f"function {name}({parameters}) {{ return {body}; }}"
 
 
-def _exact(value):
-    from fractions import Fraction
-
-    import sympy
-
-    if isinstance(value, Fraction):
-        return sympy.Rational(value.numerator, value.denominator)
-    return value
-
-
 def _check_identifier(name: str) -> None:
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or _RESERVED.fullmatch(name):
         raise InputError(
@@ -94,148 +86,142 @@ def _check_identifier(name: str) -> None:
         )
 
 
-def _printer():
-    """The printer; made in a function so that importing this room does not load SymPy."""
-    import sympy
-    from sympy.printing.precedence import PRECEDENCE
-    from sympy.printing.str import StrPrinter
+_KNOWN = (
+    sympy.Symbol, sympy.Integer, sympy.Rational, sympy.Float, sympy.Add, sympy.Mul, sympy.Pow,
+    sympy.Min, sympy.Max, sympy.ceiling, sympy.floor, sympy.Abs, sympy.exp, sympy.log,
+    sympy.Piecewise, sympy.core.relational.Relational, sympy.And, sympy.Or, sympy.Not,
+    type(sympy.true), type(sympy.false), type(sympy.pi), type(sympy.E), type(sympy.oo),
+)  # fmt: skip
 
-    class Printer(StrPrinter):
-        """Prints what it knows; `emptyPrinter` refuses the rest."""
 
-        def _print(self, expr, **kwargs):
-            if isinstance(expr, sympy.Basic) and not isinstance(expr, KNOWN):
-                self.emptyPrinter(expr)
-            return super()._print(expr, **kwargs)
+class _Printer(StrPrinter):
+    """Prints what it knows; `emptyPrinter` refuses the rest."""
 
-        def emptyPrinter(self, expr):
+    def _print(self, expr, **kwargs):
+        if isinstance(expr, sympy.Basic) and not isinstance(expr, _KNOWN):
+            self.emptyPrinter(expr)
+        return super()._print(expr, **kwargs)
+
+    def emptyPrinter(self, expr):
+        raise InputError(
+            f"{type(expr).__name__} has no JavaScript form: work it out first "
+            "(doit, simplify), or write the formula without it"
+        )
+
+    def _print_Symbol(self, expr):
+        return expr.name
+
+    def _print_Integer(self, expr):
+        if abs(int(expr)) > EXACT:
             raise InputError(
-                f"{type(expr).__name__} has no JavaScript form: work it out first "
-                "(doit, simplify), or write the formula without it"
+                f"{expr} is beyond 2**53, where JavaScript's whole numbers end: "
+                "pass it as an argument, or as a float"
             )
+        return str(int(expr))
 
-        def _print_Symbol(self, expr):
-            return expr.name
+    def _print_Rational(self, expr):
+        return f"{self._print(sympy.Integer(expr.p))}/{self._print(sympy.Integer(expr.q))}"
 
-        def _print_Integer(self, expr):
-            if abs(int(expr)) > EXACT:
-                raise InputError(
-                    f"{expr} is beyond 2**53, where JavaScript's whole numbers end: "
-                    "pass it as an argument, or as a float"
-                )
-            return str(int(expr))
+    def _print_Float(self, expr):
+        return repr(float(expr))
 
-        def _print_Rational(self, expr):
-            return f"{self._print(sympy.Integer(expr.p))}/{self._print(sympy.Integer(expr.q))}"
+    def _print_Exp1(self, expr):
+        return "Math.E"
 
-        def _print_Float(self, expr):
-            return repr(float(expr))
+    def _print_Pi(self, expr):
+        return "Math.PI"
 
-        def _print_Exp1(self, expr):
-            return "Math.E"
+    def _print_Infinity(self, expr):
+        return "Infinity"
 
-        def _print_Pi(self, expr):
-            return "Math.PI"
+    def _print_Mul(self, expr):
+        # One quotient, so that a whole result of whole numbers stays whole: 3*x/7, not 3/7*x.
+        above, below = [], []
+        for factor in expr.as_ordered_factors():
+            if isinstance(factor, sympy.Rational):
+                if factor.p != 1:
+                    above.append(sympy.Integer(factor.p))
+                if factor.q != 1:
+                    below.append(sympy.Integer(factor.q))
+            elif isinstance(factor, sympy.Pow) and factor.exp.is_Rational and factor.exp < 0:
+                below.append(sympy.Pow(factor.base, -factor.exp))
+            else:
+                above.append(factor)
+        top = self._product(above)
+        if not below:
+            return top
+        bottom = self._product(below)
+        alone = len(below) == 1 and not isinstance(below[0], sympy.Pow)
+        return f"{top}/{bottom}" if alone else f"{top}/({bottom})"
 
-        def _print_Infinity(self, expr):
-            return "Infinity"
+    def _product(self, factors):
+        if factors and factors[0] == -1 and len(factors) > 1:
+            return "-" + self._product(factors[1:])
+        return "*".join(self.parenthesize(f, PRECEDENCE["Mul"]) for f in factors) or "1"
 
-        def _print_Mul(self, expr):
-            # One quotient, so that a whole result of whole numbers stays whole: 3*x/7, not 3/7*x.
-            above, below = [], []
-            for factor in expr.as_ordered_factors():
-                if isinstance(factor, sympy.Rational):
-                    if factor.p != 1:
-                        above.append(sympy.Integer(factor.p))
-                    if factor.q != 1:
-                        below.append(sympy.Integer(factor.q))
-                elif isinstance(factor, sympy.Pow) and factor.exp.is_Rational and factor.exp < 0:
-                    below.append(sympy.Pow(factor.base, -factor.exp))
-                else:
-                    above.append(factor)
-            top = self._product(above)
-            if not below:
-                return top
-            bottom = self._product(below)
-            alone = len(below) == 1 and not isinstance(below[0], sympy.Pow)
-            return f"{top}/{bottom}" if alone else f"{top}/({bottom})"
+    def _print_Pow(self, expr, rational=False):
+        base, exponent = expr.as_base_exp()
+        if exponent.is_Rational and exponent < 0:
+            below = sympy.Pow(base, -exponent)
+            code = self._print(below)
+            return f"1/{code}" if below.is_Symbol else f"1/({code})"
+        if exponent == sympy.Rational(1, 2):
+            return f"Math.sqrt({self._print(base)})"
+        if exponent.is_Integer and exponent <= 4 and base.is_Symbol:
+            return "*".join([self._print(base)] * int(exponent))
+        return f"Math.pow({self._print(base)}, {self._print(exponent)})"
 
-        def _product(self, factors):
-            if factors and factors[0] == -1 and len(factors) > 1:
-                return "-" + self._product(factors[1:])
-            return "*".join(self.parenthesize(f, PRECEDENCE["Mul"]) for f in factors) or "1"
+    def _call(self, function, expr):
+        return f"{function}({', '.join(self._print(arg) for arg in expr.args)})"
 
-        def _print_Pow(self, expr, rational=False):
-            base, exponent = expr.as_base_exp()
-            if exponent.is_Rational and exponent < 0:
-                below = sympy.Pow(base, -exponent)
-                code = self._print(below)
-                return f"1/{code}" if below.is_Symbol else f"1/({code})"
-            if exponent == sympy.Rational(1, 2):
-                return f"Math.sqrt({self._print(base)})"
-            if exponent.is_Integer and exponent <= 4 and base.is_Symbol:
-                return "*".join([self._print(base)] * int(exponent))
-            return f"Math.pow({self._print(base)}, {self._print(exponent)})"
+    def _print_Min(self, expr):
+        return self._call("Math.min", expr)
 
-        def _call(self, function, expr):
-            return f"{function}({', '.join(self._print(arg) for arg in expr.args)})"
+    def _print_Max(self, expr):
+        return self._call("Math.max", expr)
 
-        def _print_Min(self, expr):
-            return self._call("Math.min", expr)
+    def _print_ceiling(self, expr):
+        return self._call("Math.ceil", expr)
 
-        def _print_Max(self, expr):
-            return self._call("Math.max", expr)
+    def _print_floor(self, expr):
+        return self._call("Math.floor", expr)
 
-        def _print_ceiling(self, expr):
-            return self._call("Math.ceil", expr)
+    def _print_Abs(self, expr):
+        return self._call("Math.abs", expr)
 
-        def _print_floor(self, expr):
-            return self._call("Math.floor", expr)
+    def _print_exp(self, expr):
+        return self._call("Math.exp", expr)
 
-        def _print_Abs(self, expr):
-            return self._call("Math.abs", expr)
+    def _print_log(self, expr):
+        if len(expr.args) != 1:
+            self.emptyPrinter(expr)
+        return self._call("Math.log", expr)
 
-        def _print_exp(self, expr):
-            return self._call("Math.exp", expr)
+    def _print_Piecewise(self, expr):
+        if expr.args[-1].cond != sympy.true:
+            raise InputError(
+                f"{expr} says nothing for some values: end the Piecewise with (value, True)"
+            )
+        code = self._print(expr.args[-1].expr)
+        for value, condition in reversed(expr.args[:-1]):
+            code = f"({self._print(condition)} ? {self._print(value)} : {code})"
+        return code if len(expr.args) > 1 else f"({code})"
 
-        def _print_log(self, expr):
-            if len(expr.args) != 1:
-                self.emptyPrinter(expr)
-            return self._call("Math.log", expr)
+    def _print_Relational(self, expr):
+        sign = {"==": "===", "!=": "!=="}.get(expr.rel_op, expr.rel_op)
+        return f"({self._print(expr.lhs)} {sign} {self._print(expr.rhs)})"
 
-        def _print_Piecewise(self, expr):
-            if expr.args[-1].cond != sympy.true:
-                raise InputError(
-                    f"{expr} says nothing for some values: end the Piecewise with (value, True)"
-                )
-            code = self._print(expr.args[-1].expr)
-            for value, condition in reversed(expr.args[:-1]):
-                code = f"({self._print(condition)} ? {self._print(value)} : {code})"
-            return code if len(expr.args) > 1 else f"({code})"
+    def _print_And(self, expr):
+        return "(" + " && ".join(self._print(a) for a in sorted(expr.args, key=str)) + ")"
 
-        def _print_Relational(self, expr):
-            sign = {"==": "===", "!=": "!=="}.get(expr.rel_op, expr.rel_op)
-            return f"({self._print(expr.lhs)} {sign} {self._print(expr.rhs)})"
+    def _print_Or(self, expr):
+        return "(" + " || ".join(self._print(a) for a in sorted(expr.args, key=str)) + ")"
 
-        def _print_And(self, expr):
-            return "(" + " && ".join(self._print(a) for a in sorted(expr.args, key=str)) + ")"
+    def _print_Not(self, expr):
+        return f"!{self._print(expr.args[0])}"
 
-        def _print_Or(self, expr):
-            return "(" + " || ".join(self._print(a) for a in sorted(expr.args, key=str)) + ")"
+    def _print_BooleanTrue(self, expr):
+        return "true"
 
-        def _print_Not(self, expr):
-            return f"!{self._print(expr.args[0])}"
-
-        def _print_BooleanTrue(self, expr):
-            return "true"
-
-        def _print_BooleanFalse(self, expr):
-            return "false"
-
-    KNOWN = (
-        sympy.Symbol, sympy.Integer, sympy.Rational, sympy.Float, sympy.Add, sympy.Mul, sympy.Pow,
-        sympy.Min, sympy.Max, sympy.ceiling, sympy.floor, sympy.Abs, sympy.exp, sympy.log,
-        sympy.Piecewise, sympy.core.relational.Relational, sympy.And, sympy.Or, sympy.Not,
-        type(sympy.true), type(sympy.false), type(sympy.pi), type(sympy.E), type(sympy.oo),
-    )  # fmt: skip
-    return Printer()
+    def _print_BooleanFalse(self, expr):
+        return "false"

@@ -12,7 +12,7 @@ import re
 import sympy
 
 from inferlab.architecture import Architecture
-from inferlab.quantities import bytes_per_element, plain
+from inferlab.quantities import bytes_per_element, plain, to_sympy
 from inferlab.step import Sequence, step
 
 MEANINGS = {
@@ -31,7 +31,7 @@ def explain(model: Architecture, sequences, accounting, dtypes: dict, work) -> l
     shapes, values = with_symbols(model)
     rows = _parameters(model, shapes, values)
     size = bytes_per_element(dtypes["kv"])
-    cached = shapes.layers * shapes.kv_elements_per_layer(accounting.mla) * _exact(size)
+    cached = shapes.layers * shapes.kv_elements_per_layer(accounting.mla) * to_sympy(size)
     rows.append(_row("KV cache a token", cached, [values], "B"))
     if not work:
         return rows
@@ -73,7 +73,7 @@ def with_symbols(model: Architecture) -> tuple[Architecture, dict]:
     values: dict[sympy.Symbol, int] = {}
 
     def symbol(name, value):
-        values[sympy.Symbol(name, positive=True)] = _exact(value)
+        values[sympy.Symbol(name, positive=True)] = to_sympy(value)
         return sympy.Symbol(name, positive=True)
 
     sizes = {"layers": "L", "hidden": "d", "heads": "h", "vocab": "V", "ffn": "f"}
@@ -121,7 +121,7 @@ def _flops(name, shapes, values, sequences, accounting) -> dict:
 
 
 def _traffic(kind, name, shapes, values, sequences, accounting, dtypes) -> dict:
-    sizes = {key: _exact(bytes_per_element(dtype)) for key, dtype in dtypes.items()}
+    sizes = {key: to_sympy(bytes_per_element(dtype)) for key, dtype in dtypes.items()}
     return _per_sequence(
         name, shapes, values, sequences, accounting, sizes, "B", lambda work: getattr(work, kind)
     )
@@ -155,7 +155,7 @@ def _per_sequence(quantity, shapes, values, sequences, accounting, sizes, unit, 
 
 def _weights(shapes, values, sequences, accounting, dtypes, work) -> dict:
     tokens = sympy.Symbol("T", positive=True)
-    size = _exact(bytes_per_element(dtypes["weights"]))
+    size = to_sympy(bytes_per_element(dtypes["weights"]))
     formula = step(shapes, [Sequence(tokens, 0)], accounting, weights=size).weights
     row = _row(
         "weights", formula, [values | {tokens: sum(s.new for s in sequences)}], "B", evaluate=False
@@ -193,13 +193,6 @@ def _values(formula, put) -> dict:
         for symbol, value in put.items()
         if symbol in formula.free_symbols
     }
-
-
-def _exact(value):
-    """A Fraction as SymPy's Rational, so that it prints and stays exact."""
-    return (
-        sympy.Rational(value.numerator, value.denominator) if hasattr(value, "numerator") else value
-    )
 
 
 def _printed(formula) -> str:
