@@ -79,6 +79,12 @@ def test_memory_holds_what_the_weights_leave():
     )
 
 
+def test_what_a_quantization_leaves_in_16_bits_takes_its_room():
+    # 8,030,261,248 parameters of one byte; the head's 525,336,576 and the norms' 266,240 of two.
+    model = StepModel.preset("Llama-3.1-8B-Instruct-FP8", "A100-SXM-40GB", weights="fp8")
+    assert model.kv_tokens == (36_000_000_000 - 8_555_864_064) // 131_072
+
+
 def test_a_model_that_does_not_fit_is_refused():
     with pytest.raises(InputError, match=r"13\.5 GB of 9\.0 GB"):
         StepModel(architecture=LLAMA_7B, accelerator=A100.but(capacity=10e9))

@@ -44,9 +44,8 @@ class Sequence:
         self.reserved = 0  # tokens of memory of its own, while the prompt is computed
         self.transferred = False  # the KV cache came from another pool
         self.since = record.arrival  # start of the current span
-        self.base = self.joined = self.due = (
-            0  # decoding: tokens cached and step number at the start
-        )
+        # Decoding: tokens cached and step number at its start, and the step of the last token.
+        self.base = self.joined = self.due = 0
 
     @property
     def remaining(self):
@@ -145,8 +144,6 @@ class Engine:
             record.admitted = self.env.now
             record.gpu = self.name
             record.hit_tokens = sequence.matched
-        else:
-            record.rehit_tokens += sequence.matched
         self.prefilling.append(sequence)
         return sequence
 

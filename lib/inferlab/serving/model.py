@@ -15,6 +15,7 @@ from typing import NamedTuple
 from inferlab.accelerator import Accelerator
 from inferlab.accounting import ENGINE, Accounting
 from inferlab.architecture import Architecture
+from inferlab.deployment import MEMORY_FRACTION
 from inferlab.quantities import InputError, bytes_of, number
 from inferlab.roofline import bound_time
 from inferlab.step import Sequence, step
@@ -36,7 +37,7 @@ class StepModel:
     compute_efficiency, memory_efficiency: as in `roofline`; at 1 all times are lower bounds.
     overhead_s: seconds added to each step (kernel launches, the scheduler). kv_tokens: tokens
     whose keys and values fit in memory; computed from the capacity and `memory_fraction`, the part
-    of the memory that an engine may fill (vLLM's default is 0.9), if None.
+    of the memory that an engine may fill, if None.
 
     Raises InputError where the weights alone do not fit.
     """
@@ -50,7 +51,7 @@ class StepModel:
     compute_efficiency: float = 1
     memory_efficiency: float = 1
     overhead_s: float = 0.0
-    memory_fraction: float = 0.9
+    memory_fraction: float = MEMORY_FRACTION
     kv_tokens: int | None = None
 
     @classmethod
@@ -80,7 +81,7 @@ class StepModel:
         a, machine = self.architecture, self.accelerator
         if machine.capacity is None:
             raise InputError(f"the capacity of {machine.name} is not known: give kv_tokens")
-        weights = bytes_of(a.parameters.total, self.weights)
+        weights = a.weight_bytes(self.weights)
         room = int(machine.capacity * self.memory_fraction - weights)
         tokens = room // self.kv_bytes_per_token if room > 0 else 0
         if tokens < 1:
@@ -92,7 +93,7 @@ class StepModel:
         return int(tokens)
 
     @property
-    def kv_bytes_per_token(self) -> float:
+    def kv_bytes_per_token(self) -> int:
         """KV bytes of one token on all layers; a windowed layer is taken to keep every token."""
         per_layer = self.architecture.kv_elements_per_layer(self.accounting.mla)
         return bytes_of(self.architecture.layers * per_layer, self.kv)

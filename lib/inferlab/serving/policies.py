@@ -1,7 +1,7 @@
 """Scheduling policies: what an engine puts into its next step (chapter 5).
 
-A policy looks at the engine and answers with a `Plan`. The four of them differ in two choices only:
-when a new request may join, and whether a step may mix prompts with decoding sequences.
+A policy looks at the engine and answers with a `Plan`. The four of one engine differ in two choices
+only: when a new request may join, and whether a step may mix prompts with decoding sequences.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Policy:
     reserves_output = False
 
     def plan(self, engine) -> Plan:
+        """Admit whom it wants to, and say what the engine's next step does."""
         raise NotImplementedError
 
 

@@ -31,6 +31,7 @@ class Node:
 
     @property
     def first(self):
+        """The first token of the edge, by which its parent finds it."""
         key, start, _ = self.runs[0]
         return key, start
 

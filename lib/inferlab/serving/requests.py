@@ -77,6 +77,7 @@ class Request:
 
     @property
     def prompt_tokens(self) -> int:
+        """Tokens of the prompt."""
         return token_count(self.prompt)
 
     @property

@@ -54,10 +54,9 @@ class Step(NamedTuple):
 class RequestRecord:
     """The life of one request: times in seconds from the start of the trace.
 
-    hit_tokens: prompt tokens found in the prefix cache at first admission (rehit_tokens: at later
-    ones, after a preemption). prefilled_tokens: tokens computed by prefills, those computed again
-    after a preemption included. decoded_tokens: tokens computed by decode steps. resumed: when a
-    prefill after a preemption gave the next token.
+    hit_tokens: prompt tokens found in the prefix cache at first admission. prefilled_tokens: tokens
+    computed by prefills, those computed again after a preemption included. decoded_tokens: tokens
+    computed by decode steps. resumed: when a prefill after a preemption gave the next token.
     """
 
     id: Hashable
@@ -70,7 +69,6 @@ class RequestRecord:
     first_token: float | None = None
     finished: float | None = None
     hit_tokens: int = 0
-    rehit_tokens: int = 0
     prefilled_tokens: int = 0
     decoded_tokens: int = 0
     preemptions: int = 0
@@ -109,6 +107,7 @@ class Log:
         self.finished = on_finished  # called with the engine and the sequence
 
     def span(self, request, phase, start, end, gpu):
+        """Note what a request did from `start` to `end`, unless that took no time."""
         if end > start:
             self.spans.append(Span(request, phase, start, end, gpu))
 
@@ -138,7 +137,7 @@ def mean(values) -> float:
 
 @dataclass(frozen=True)
 class GpuUse:
-    """One GPU over the whole run: seconds it was busy, FLOPs and bytes it moved, peak KV tokens."""
+    """One GPU over the whole run: seconds busy, FLOPs done, bytes moved, most KV tokens held."""
 
     busy_s: float
     flops: float
@@ -210,6 +209,7 @@ class Result:
 
     @property
     def preemptions(self) -> int:
+        """How often a sequence lost its cache to older ones, over all requests."""
         return sum(record.preemptions for record in self.requests)
 
     @property

@@ -35,9 +35,11 @@ class Lognormal:
 
     @property
     def mean(self) -> float:
+        """The expected value of a draw."""
         return self.median * math.exp(self.sigma**2 / 2)
 
     def draw(self, source: random.Random) -> float:
+        """One value, from a source of random numbers."""
         return self.median * math.exp(self.sigma * source.gauss(0, 1))
 
 
