@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from inferlab.accounting import ENGINE
 from inferlab.cli import arguments
+from inferlab.deployment import experts_read
 from inferlab.quantities import bytes_of, format_si, plain, significant
 from inferlab.step import decode, ffn_elements, prefill, step
 
@@ -183,15 +184,14 @@ def _report(model, sequences, work, accounting, dtypes, notes) -> dict:
 
 
 def _bounds(model, sequences, work, dtype) -> dict | None:
-    """Least and most weight bytes of a mixture of experts: k experts a layer, min(E, k T)."""
+    """Least and most weight bytes that a step of a mixture of experts can read."""
     if not work or not model.moe:
         return None
-    tokens = sum(s.new for s in sequences)
+    experts = experts_read(model, sum(s.new for s in sequences))
     rest = work.weights - work.components["ffn"].weights
-    fewest, most = model.moe.active, min(model.moe.experts, model.moe.active * tokens)
     return {
-        "least": rest + bytes_of(ffn_elements(model, fewest), dtype),
-        "most": rest + bytes_of(ffn_elements(model, most), dtype),
+        bound: rest + bytes_of(ffn_elements(model, experts[bound]), dtype)
+        for bound in ("least", "most")
     }
 
 

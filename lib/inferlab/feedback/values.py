@@ -14,7 +14,6 @@ import math
 from collections.abc import Mapping
 
 MOST_VALUES = 500
-LONGEST_TEXT = 200
 
 PROBLEMS = {
     "unanswered": "Not answered yet: replace the dots by your answer and run this cell again.",
