@@ -386,6 +386,28 @@ def checked() -> list[Checked]:
     ]
 
 
+def unseen_models(group: Group) -> dict[str, list[float]]:
+    """What to expect of a model that nobody measured on a group's accelerator.
+
+    Model -> the relative errors of its rows (published ones), predicted by a fit to the rows of the
+    other models alone. Leaving out one row at a time (`Group.rows`) keeps its neighbours, of the same
+    model, in the fit. Chapter 13. Needs NumPy, and some seconds.
+    """
+    cases = [row.case for row in published() if row.id in group.rows]
+    rows = Rows.of(cases, group.kv)
+    owners = [case.deployment.architecture.name for case in cases]
+    errors = {}
+    for name in dict.fromkeys(owners):
+        own = [i for i, owner in enumerate(owners) if owner == name]
+        others = rows.take([i for i in range(len(cases)) if i not in own])
+        efficiency, _ = _minimise(others, group.efficiency)
+        predicted = rows.take(own).predict(efficiency)
+        errors[name] = [
+            float(t / cases[i].seconds - 1) for i, t in zip(own, predicted, strict=True)
+        ]
+    return errors
+
+
 def summary(rows: list[Checked]) -> tuple:
     """How many rows, the median size of the bound's error, and of the calibrated one the median and
     the 90th percentile."""

@@ -111,6 +111,16 @@ class TestTrap18AccuracyIsStated:
             assert len(group.rows) >= 5
             assert 0 < group.error() <= group.error(0.9) < 0.5
 
+    def test_a_model_that_nobody_measured_is_predicted_less_well(self):
+        group = calibration.find("H100-SXM")
+        errors = calibration.unseen_models(group)
+        sizes = [abs(error) for of_model in errors.values() for error in of_model]
+        assert {name: len(of_model) for name, of_model in errors.items()} == {
+            "LLaMA-7B": 5, "Llama-2-70B": 5, "GPT-J-6B": 2, "Llama-3.1-8B": 48, "Llama-3.1-70B": 25
+        }  # fmt: skip
+        for quantile, most in ((0.5, 0.10), (0.9, 0.30)):
+            assert group.error(quantile) < calibration.quantile_of(sizes, quantile) < most
+
     def test_the_calibrated_one_is_nearer_than_the_bound(self):
         errors = calibration.left_out()
         bounds = [1 - ROWS[id].attained for id in errors]

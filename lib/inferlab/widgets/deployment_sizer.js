@@ -96,6 +96,10 @@ export const view = ({ v, f, along, format: { si, count, duration, money, percen
     { value: f.reserved(), role: "muted", name: "reserve" },
   ];
   const used = v.capacity - free;
+  const notes = [
+    ...(present.fits && running < B && running !== fit ? [`when all are at their longest; ${count(running)} at half their answers`] : []),
+    ...(v.N + v.T > v.context && v.context > 1 ? [`the model was made for ${count(v.context)} tokens`] : []),
+  ];
   const ceilings = (phase) => {
     const top = f[`${phase}_${highest(phase)}`]();
     const bars = (gpus > 1 ? ["compute", "memory", "network"] : ["compute", "memory"]).map((name) => {
@@ -130,7 +134,7 @@ export const view = ({ v, f, along, format: { si, count, duration, money, percen
       { label: "Each further token", value: duration(f.tpot()), role: "decode" },
       { label: "Output", value: rate },
       { label: "A million output tokens", value: money(f.usd()) },
-      { label: "Requests that fit", value: count(present.possible ? fit : 0), note: v.N + v.T > v.context && v.context > 1 ? `the model was made for ${count(v.context)} tokens` : undefined },
+      { label: "Requests that fit", value: count(present.possible ? fit : 0), note: notes.join("; ") || undefined },
       { label: "Parameters", value: `${number(v.P / 1e9)} billion` },
     ],
     table: {

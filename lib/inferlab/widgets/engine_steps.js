@@ -9,8 +9,8 @@ export const view = ({ v, f, data, format: { count, duration, plural } }) => {
   const names = Object.keys(run.tokens);
   const decoding = names.filter((id) => run.spans.some(([who, phase, from, to]) => who === id && phase === "decode" && from <= step.start && to >= step.end));
   const computes = [
-    ...step.chunks.map(([id, fresh, cached]) => `computes **${plural(fresh, "token")}** of ${id}'s prompt${cached ? `, after ${count(cached)} that are done` : ""}`),
-    ...(B ? [`decodes one token for **${decoding.slice(0, B).join(" and ")}**`] : []),
+    ...step.chunks.map(([id, fresh, cached]) => `computes **${plural(fresh, "token")}** of ${id}'s prompt${cached ? ` (${count(cached)} are done)` : ""}`),
+    ...(B ? [`decodes one token for **${decoding.slice(0, B).join(", ").replace(/, (?=[^,]*$)/, " and ")}**`] : []),
   ];
   const end = Math.max(...Object.values(data).flatMap((each) => each.steps.map((s) => s.end)));
   const roles = { queue: "total", prefill: "prefill", decode: "decode" };
