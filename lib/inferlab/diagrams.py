@@ -5,7 +5,7 @@ from __future__ import annotations
 from inferlab.figures import ROLES, figure, text
 
 
-def canvas(width: float, height: float, *, inches: float):
+def _canvas(width: float, height: float, *, inches: float):
     """An empty drawing of `width` by `height` units, y downwards, `inches` high: (fig, ax)."""
     fig, ax = figure(height=inches)
     ax.set(xlim=(-0.1, width), ylim=(height, 0))
@@ -13,7 +13,7 @@ def canvas(width: float, height: float, *, inches: float):
     return fig, ax
 
 
-def box(ax, x, y, width, height, words="", role="total", *, filled=True, **kwargs):
+def _box(ax, x, y, width, height, words="", role="total", *, filled=True, **kwargs):
     """A rectangle with its upper left corner at (x, y) and `words` in its middle."""
     from matplotlib.patches import FancyBboxPatch
 
@@ -28,7 +28,7 @@ def box(ax, x, y, width, height, words="", role="total", *, filled=True, **kwarg
     ax.text(x + width / 2, y + height / 2, words, **style)
 
 
-def arrow(ax, start, end, role="total", words="", *, bend=0.0, **kwargs):
+def _arrow(ax, start, end, role="total", words="", *, bend=0.0, **kwargs):
     """An arrow from `start` to `end`, with `words` at its middle; `bend` curves it."""
     look = ROLES[role]
     ax.annotate(
@@ -46,17 +46,17 @@ def next_token_inputs(tokens=("The", "sun", "rose", "over", "the", "hills"), pro
 
     tokens: a sentence. prompt: how many of them the user gave; the model continues.
     """
-    fig, ax = canvas(17.2, 8.2, inches=3.7)
+    fig, ax = _canvas(17.2, 8.2, inches=3.7)
     count = len(tokens)
 
     def row(left, y, known, next_token, own_from, role):
         for i in range(known):
             own = i >= own_from
-            box(ax, left + 1.02 * i, y, 0.96, 0.8, tokens[i], "decode" if own else "muted")
-        arrow(
+            _box(ax, left + 1.02 * i, y, 0.96, 0.8, tokens[i], "decode" if own else "muted")
+        _arrow(
             ax, (left + 1.02 * known + 0.02, y + 0.4), (left + 1.02 * known + 0.46, y + 0.4), role
         )
-        box(ax, left + 1.02 * known + 0.5, y, 0.96, 0.8, next_token, role, filled=False)
+        _box(ax, left + 1.02 * known + 0.5, y, 0.96, 0.8, next_token, role, filled=False)
 
     ax.text(0, 0.3, "Training", fontweight="bold", fontsize=11)
     ax.text(0, 0.95, "every row in one pass, context from the text", fontsize=9)
@@ -71,7 +71,7 @@ def next_token_inputs(tokens=("The", "sun", "rose", "over", "the", "hills"), pro
         row(left, y, i, tokens[i], prompt, "decode")
         if i + 1 < count:
             down = left + 1.02 * i
-            arrow(ax, (down + 0.98, y + 0.84), (down + 0.5, y + 1.71), "decode", bend=-0.15)
+            _arrow(ax, (down + 0.98, y + 0.84), (down + 0.5, y + 1.71), "decode", bend=-0.15)
     text(ax, left + 3.05, 3.0, "fed back", "decode", ha="right", va="center", fontsize=9)
     ax.text(0, 7.7, "grey: given    blue: the model's own    outlined: predicted", fontsize=9,
             color=ROLES["muted"].light)  # fmt: skip
@@ -80,11 +80,11 @@ def next_token_inputs(tokens=("The", "sun", "rose", "over", "the", "hills"), pro
 
 def linear_layer_passes():
     """The three matrix products that training makes of one linear layer. Chapter 3."""
-    fig, ax = canvas(17, 8.4, inches=3.7)
+    fig, ax = _canvas(17, 8.4, inches=3.7)
     m, k, n = 2.2, 1.5, 1.1  # sides of the drawn matrices
 
     def matrix(x, middle, rows, columns, name, role):
-        box(ax, x, middle - rows / 2, columns, rows, name, role)
+        _box(ax, x, middle - rows / 2, columns, rows, name, role)
         return x + columns + 0.35
 
     def product(y, title, why, left, right, result):
@@ -109,22 +109,22 @@ def linear_layer_passes():
 
 def training_and_inference_loop():
     """How training and inference depend on each other, from design to use and back. Chapter 4."""
-    fig, ax = canvas(17.2, 9.6, inches=4.3)
-    box(ax, 0, 3.6, 3.6, 1.9, "design\nlayers, heads,\nexperts, bits", "muted")
-    box(ax, 5.2, 3.6, 3.4, 1.9, "training\nforward, backward,\nupdate", "compute")
-    box(ax, 5.2, 0.5, 3.4, 1.5, "validation\nheld-out text", "decode")
-    box(ax, 5.2, 7.3, 3.4, 1.6, "post-training\nsampled answers", "decode")
-    box(ax, 12.6, 3.6, 4.4, 1.9, "serving\nprefill and decode,\nmillions of times", "decode")
-    arrow(ax, (3.7, 4.55), (5.1, 4.55), "muted")
-    arrow(ax, (8.7, 4.55), (12.5, 4.55), "weights", "weights, frozen", dy=10)
+    fig, ax = _canvas(17.2, 9.6, inches=4.3)
+    _box(ax, 0, 3.6, 3.6, 1.9, "design\nlayers, heads,\nexperts, bits", "muted")
+    _box(ax, 5.2, 3.6, 3.4, 1.9, "training\nforward, backward,\nupdate", "compute")
+    _box(ax, 5.2, 0.5, 3.4, 1.5, "validation\nheld-out text", "decode")
+    _box(ax, 5.2, 7.3, 3.4, 1.6, "post-training\nsampled answers", "decode")
+    _box(ax, 12.6, 3.6, 4.4, 1.9, "serving\nprefill and decode,\nmillions of times", "decode")
+    _arrow(ax, (3.7, 4.55), (5.1, 4.55), "muted")
+    _arrow(ax, (8.7, 4.55), (12.5, 4.55), "weights", "weights, frozen", dy=10)
     for x, up, down in ((6.3, 3.5, 2.1), (6.3, 5.6, 7.3)):
-        arrow(ax, (x, up), (x, down), "weights")
-        arrow(ax, (x + 1.2, down), (x + 1.2, up), "decode")
+        _arrow(ax, (x, up), (x, down), "weights")
+        _arrow(ax, (x + 1.2, down), (x + 1.2, up), "decode")
     text(ax, 7.75, 2.8, "how good?", "decode", va="center", fontsize=9)
     text(ax, 7.75, 6.45, "rewards", "decode", va="center", fontsize=9)
-    arrow(ax, (14.8, 3.5), (8.75, 1.2), "decode", bend=0.25)
+    _arrow(ax, (14.8, 3.5), (8.75, 1.2), "decode", bend=0.25)
     text(ax, 13.6, 1.25, "failures seen in use", "decode", ha="center", fontsize=9)
-    arrow(ax, (14.8, 5.6), (8.75, 8.2), "decode", bend=-0.25)
+    _arrow(ax, (14.8, 5.6), (8.75, 8.2), "decode", bend=-0.25)
     text(ax, 13.8, 8.2, "preferences, synthetic data,\nanswers to distil", "decode", ha="center",
          va="center", fontsize=9)  # fmt: skip
     ax.text(0, 9.3, "blue: forward passes only, that is, inference", fontsize=9,

@@ -21,12 +21,13 @@ page inverts their lightness and keeps their hues. matplotlib is loaded on first
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inferlab.quantities import InputError
+from inferlab.quantities import SI_PREFIXES, InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -202,15 +203,11 @@ def si_tick(value: float) -> str:
     """A tick in SI: 1500 -> "1.5k", 2e13 -> "20T", 0.001 -> "1m"."""
     if value == 0:
         return "0"
-    from math import floor, log10
-
-    prefixes = {-4: "p", -3: "n", -2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P",
-                6: "E", 7: "Z", 8: "Y"}  # fmt: skip
-    power = floor(log10(abs(value) * (1 + 1e-12)) / 3)
-    if power == -1 and abs(value) >= 0.01:  # 0.01 and 0.1 read better than 10m and 100m
+    power = 3 * math.floor(math.log10(abs(value) * (1 + 1e-12)) / 3)
+    if power == -3 and abs(value) >= 0.01:  # 0.01 and 0.1 read better than 10m and 100m
         power = 0
-    power = min(max(power, -4), 8)
-    return f"{value / 1000.0**power:.4g}{prefixes[power]}"
+    power = min(max(power, min(SI_PREFIXES)), max(SI_PREFIXES))
+    return f"{value / 10.0**power:.4g}{SI_PREFIXES[power]}"
 
 
 def line(

@@ -240,7 +240,7 @@ def to_sympy(value):
 
 # --- printing ----------------------------------------------------------------------------------
 
-_SI = {
+SI_PREFIXES = {
     -12: "p",
     -9: "n",
     -6: "µ",
@@ -255,6 +255,8 @@ _SI = {
     21: "Z",
     24: "Y",
 }
+"""Decimal prefixes by their power of ten."""
+
 _IEC = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi"]
 
 
@@ -284,8 +286,8 @@ def format_si(value, unit="", digits=4) -> str:
         # 999,999 prints as 1.000 M, not as 1000 k.
         if abs(float(significant(value / 10.0**power, digits))) >= 1000:
             power += 3
-        power = min(max(power, min(_SI)), max(_SI))
-    return f"{significant(value / 10.0**power, digits)} {_SI[power]}{unit}".rstrip()
+        power = min(max(power, min(SI_PREFIXES)), max(SI_PREFIXES))
+    return f"{significant(value / 10.0**power, digits)} {SI_PREFIXES[power]}{unit}".rstrip()
 
 
 def format_rate(value, unit="tokens/s") -> str:
