@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from inferlab.widgets.explorer import Explorer, Select, Slider, accelerators
 
-MODELS = {
-    "8B, with its cache": {"P": 8e9, "kv_bytes": 131_072},
-    "70B, with its cache": {"P": 70e9, "kv_bytes": 327_680},
-    "8B, no cache": {"P": 8e9, "kv_bytes": 0},
-}
-"""Parameters, and bytes a token in the KV cache: those of Llama-3.1-8B and Llama-3.1-70B."""
-
 
 class TwoBills(Explorer):
     """Training is paid once, serving every day; both by the busy second of a machine.
 
     Decode runs at the memory's full bandwidth and no machine idles, so the serving bill is a floor;
-    training and prefill reach a share of the peak. Weights
-    have 16 bits.
+    training and prefill reach a share of the peak. Weights have 16 bits.
     """
 
     title = "Two bills: training once, serving every day"
@@ -38,7 +30,7 @@ class TwoBills(Explorer):
             Slider("T", "Answer", 1, 16_384, 128, "tokens", log=True),
             Slider("serving_price", "Rent for serving, an hour", 0.1, 20, 2.5, "", log=True,
                    integer=False, format="money"),
-            Select("model", "Model", MODELS, "8B, with its cache"),
+            Select("model", "Model", _sizes(), "8B, with its cache"),
             Slider("P", "Parameters", 1e8, 2e12, 8e9, "", log=True),
             Slider("ratio", "Training tokens a parameter", 1, 10_000, 20, "", log=True),
             Slider("mfu", "Share of the peak reached", 5, 100, 40, "%", format="percent",
@@ -82,3 +74,17 @@ class TwoBills(Explorer):
             "request_usd": serving.usd_a_day / requests,
             "decode_share": request.decode_s / request.total_s,
         }
+
+
+def _sizes():
+    """Nominal parameters, and the KV bytes a token of the Llama model of that size."""
+    from inferlab.architecture import Architecture
+
+    kv_bytes = {
+        size: Architecture.preset(f"Llama-3.1-{size}").kv_bytes(1) for size in ("8B", "70B")
+    }
+    return {
+        "8B, with its cache": {"P": 8e9, "kv_bytes": kv_bytes["8B"]},
+        "70B, with its cache": {"P": 70e9, "kv_bytes": kv_bytes["70B"]},
+        "8B, no cache": {"P": 8e9, "kv_bytes": 0},
+    }
