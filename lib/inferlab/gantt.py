@@ -1,9 +1,12 @@
 """Gantt charts of a simulated engine: who did what, when (chapters 5, 10 and 12).
 
-from inferlab.gantt import gantt, stacked
+    from inferlab.figures import figure
+    from inferlab.gantt import gantt
 
-fig, ax = figure(height=2.6)
-gantt(ax, result)
+    fig, ax = figure(height=2.6)
+    gantt(ax, simulate(trace, model))
+
+draws each request as a row of bars, one a phase.
 """
 
 from __future__ import annotations

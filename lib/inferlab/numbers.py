@@ -42,16 +42,16 @@ class Numbers:
         """
         if not isinstance(key, str) or not _KEY.fullmatch(key):
             raise InputError(
-                f"The key {key!r} of a number must be two or more lower-case words joined by "
-                'hyphens, the first one for its chapter, like "prefill-total".'
+                f"the key of a number is {key!r}: expected two or more lower-case words joined by "
+                'hyphens, the first one for its chapter, like "prefill-total"'
             )
         text = _format(key, value, spec) + (f" {unit}" if unit else "")
         folder = os.environ.get("INFERLAB_NUMBERS")
         if folder:
             if self._texts.get(key, text) != text:
                 raise InputError(
-                    f'The number "{key}" already reads "{self._texts[key]}" and cannot also read '
-                    f'"{text}": give the second one its own key.'
+                    f'the number "{key}" already reads "{self._texts[key]}" and cannot also read '
+                    f'"{text}": give the second one its own key'
                 )
             _record(folder, key, text)
         self._texts[key] = text
@@ -63,7 +63,7 @@ class Numbers:
         if key not in self._texts:
             known = ", ".join(sorted(self._texts)) or "none yet"
             raise InputError(
-                f'There is no number "{key}" (known: {known}): run the cell that computes it.'
+                f'there is no number "{key}" (known: {known}): run the cell that computes it'
             )
         return self._texts[key]
 
@@ -75,17 +75,17 @@ def _format(key, value, spec):
             value = float(value)
         except (TypeError, ValueError):
             raise InputError(
-                f'The number "{key}" is {value!r}, but a number is expected: substitute the '
-                "symbols that are left."
+                f'the number "{key}" is {value!r}: expected a number, so substitute the symbols that '
+                "are left"
             ) from None
     if isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f'The number "{key}" is {value}, but a finite number is expected.')
+        raise InputError(f'the number "{key}" is {value}: expected a finite number')
     try:
         return format(value, spec)
     except ValueError:
         raise InputError(
-            f'The number "{key}" ({value!r}) cannot be formatted as {spec!r}: '
-            'use a format like ".1f" or ",d".'
+            f'the number "{key}" ({value!r}) cannot be formatted as {spec!r}: '
+            'use a format like ".1f" or ",d"'
         ) from None
 
 
@@ -133,7 +133,7 @@ def read_record(folder):
         key, text = entry["key"], entry["text"]
         if texts.setdefault(key, text) != text:
             raise InputError(
-                f'The number "{key}" reads "{texts[key]}" in one chapter and "{text}" in another: '
-                "give each its own key."
+                f'the number "{key}" reads "{texts[key]}" in one chapter and "{text}" in another: '
+                "give each its own key"
             )
     return dict(sorted(texts.items()))

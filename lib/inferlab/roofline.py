@@ -65,6 +65,7 @@ def roofline(
     work: what `step` returns, or one of its components. dtype: the compute dtype that keys the
     peak. The efficiencies scale the two ceilings; at their default of 1 the time is a bound: no
     machine with these datasheet numbers is faster, when compute and movement overlap perfectly.
+    Chapter 8.
 
     Raises InputError for an efficiency that is not above zero, or a dtype without a peak.
     """
@@ -88,7 +89,7 @@ def component_times(
     """The roofline of each component that does some work.
 
     Their times sum to an estimate of a step that does not overlap components: never less than
-    the bound of the whole, and not a bound itself.
+    the bound of the whole, and not a bound itself. Chapters 8 and 9.
     """
     return {
         name: roofline(part, accelerator, dtype, **efficiencies)

@@ -46,14 +46,14 @@ class Table:
     def _repr_html_(self) -> str:
         sides = ["left" if self._is_text(i) else "right" for i in range(len(self.columns))]
 
-        def cells(tag, texts):
+        def cells(tag, texts, scope=""):
             return "".join(
-                f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
+                f'<{tag}{scope} style="text-align:{side}">{escape(text)}</{tag}>'
                 for text, side in zip(texts, sides, strict=True)
             )
 
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
-        head = cells('th scope="col"', list(self.columns)).replace('</th scope="col">', "</th>")
+        head = cells("th", self.columns, ' scope="col"')
         body = "".join(f"<tr>{cells('td', self._texts(row))}</tr>" for row in self.rows)
         return (
             '<div class="table-scroll" role="region" tabindex="0"'

