@@ -2,17 +2,16 @@
 
     python -m inferlab.machine.growing
 
-times every call twice on this machine, with the whole prompt computed anew and with the cache of
-the call before, and writes the committed record anew.
+times every call both ways on this machine, with the whole prompt computed anew and with the cache
+of the call before, and writes the committed record anew.
 """
 
 import json
-import time
 from dataclasses import asdict, dataclass
 from datetime import date
 from importlib import resources
 
-from inferlab.machine.hardware import cpu_name, threads
+from inferlab.machine.hardware import cpu_name, seconds_of, threads
 
 FILE = "measurements/growing.json"
 START, ADDED, CALLS = 64, 64, 8
@@ -81,15 +80,9 @@ def _both_ways(decoder, growing, call):
     if held:
         decoder.logits(prompt[:held], cache)
     return (
-        _seconds(lambda: decoder.logits(prompt)),
-        _seconds(lambda: decoder.logits(prompt[held:], cache)),
+        seconds_of(lambda: decoder.logits(prompt)),
+        seconds_of(lambda: decoder.logits(prompt[held:], cache)),
     )
-
-
-def _seconds(work):
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def recorded_growth() -> GrowingPrompt:

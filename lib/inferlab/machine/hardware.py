@@ -23,10 +23,11 @@ def best_seconds(work, repeats=BEST_OF):
     The least, since other programs only ever add time.
     """
     work()
-    return min(_seconds(work) for _ in range(repeats))
+    return min(seconds_of(work) for _ in range(repeats))
 
 
-def _seconds(work):
+def seconds_of(work):
+    """Seconds that one call of `work()` takes, by the wall clock."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -98,7 +99,7 @@ def measure_gemm(sizes=GEMM_SIZES, repeats=BEST_OF):
     for size in sizes:
         a = np.ones((size, size), np.float32)
         b, out = a.copy(), a.copy()
-        once = _seconds(lambda a=a, b=b, out=out: np.matmul(a, b, out=out))
+        once = seconds_of(lambda a=a, b=b, out=out: np.matmul(a, b, out=out))
         loops = max(1, round(0.01 / max(once, 1e-7)))
 
         def run(a=a, b=b, out=out, loops=loops):

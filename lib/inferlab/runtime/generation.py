@@ -99,19 +99,13 @@ def generate(
     id) as each token is picked. Returns a list of `Generation`.
     Raises InputError for a prompt that is empty or longer than the model's context.
     """
+    limit = decoder.context_length
+    _check_prompts(prompts, limit)
+    _check_sampling(temperature, top_p)
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
         raise InputError(f"max_tokens is {max_tokens}: expected a whole number from 1 on")
-    _check_sampling(temperature, top_p)
     if seed is not None and seed < 0:
         raise InputError(f"seed is {seed}: expected a whole number of zero or more")
-    limit = decoder.context_length
-    for ids in prompts:
-        if not len(ids):
-            raise InputError("the prompt is empty: give at least one token to continue from")
-        if len(ids) > limit:
-            raise InputError(
-                f"the prompt has {len(ids)} tokens: this model takes at most {limit}; shorten it"
-            )
     random = np.random.default_rng(seed)
     # The last token that is picked is never fed back, so it needs no room in the cache.
     runs = [
@@ -120,9 +114,7 @@ def generate(
     ]
 
     def accept(index, logits):
-        run = runs[index]
-        p = probabilities(logits, temperature, top_p)
-        token = int(np.argmax(p) if temperature == 0 else random.choice(len(p), p=p))
+        run, token = runs[index], _pick(logits, temperature, top_p, random)
         run.ids.append(token)
         if token in stop:
             run.stopped_by = "eos"
@@ -147,6 +139,22 @@ def generate(
         for i in active:
             runs[i].step_s.append(time.perf_counter() - began)
     return runs
+
+
+def _check_prompts(prompts, limit):
+    for ids in prompts:
+        if not len(ids):
+            raise InputError("the prompt is empty: give at least one token to continue from")
+        if len(ids) > limit:
+            raise InputError(
+                f"the prompt has {len(ids)} tokens: this model takes at most {limit}; shorten it"
+            )
+
+
+def _pick(logits, temperature, top_p, random) -> int:
+    """The next token's id: the likeliest one at temperature 0, else one drawn."""
+    p = probabilities(logits, temperature, top_p)
+    return int(np.argmax(p) if temperature == 0 else random.choice(len(p), p=p))
 
 
 def prefill(decoder, token_ids, cache):
