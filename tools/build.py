@@ -116,6 +116,7 @@ def build_chapter(name):
 
 
 def print_where(page):
+    """Say how to open a page that was built."""
     print(f"\nOpen {page.as_uri()}\nor run `make serve`.")
 
 

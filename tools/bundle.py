@@ -3,9 +3,7 @@
     python tools/bundle.py           fetch the pinned packages, rewrite the script
     python tools/bundle.py --check   make it again, and say if the committed one differs
 
-The script is lib/inferlab/widgets/static/d3.js.
-
-Sources: tools/bundle/d3.js (what is used), package.json (versions) and package-lock.json (hashes of
+The script is lib/inferlab/widgets/static/d3.js. Sources: tools/bundle/d3.js (what is used), package.json (versions) and package-lock.json (hashes of
 every package). esbuild takes the used parts out of them. Needs npm and the npm registry; the result
 is committed, so that nobody else does. The first line of the result holds the hash of the sources:
 a test compares it, and where npm is at hand a test also runs --check.
@@ -58,12 +56,13 @@ def build() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare, do not write")
-    made = build() if not parser.parse_args().check else None
-    if made is not None:
+    options = parser.parse_args()
+    made = build()
+    if not options.check:
         BUNDLE.write_text(made, "utf-8")
         print(f"{BUNDLE.relative_to(ROOT)}: {len(made):,} bytes")
         return 0
-    if build() == BUNDLE.read_text("utf-8"):
+    if made == BUNDLE.read_text("utf-8"):
         print("the committed bundle is what its sources make")
         return 0
     print(

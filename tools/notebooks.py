@@ -186,6 +186,7 @@ def read(path):
 
 
 def book_notebooks():
+    """The paths of the book's notebooks, in order."""
     return sorted(BOOK.rglob("*.ipynb"))
 
 

@@ -1,18 +1,17 @@
 """Take the picture of a chapter that the README shows, from the built site.
 
-python tools/picture.py          writes book/page.png
+    python tools/picture.py          writes book/page.png
+
+The site has to be built: run `make book` first.
 """
 
-import sys
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from browser import FLAGS, find_chromium
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-
-from browser import FLAGS, find_chromium  # noqa: E402
-
 PAGE = ROOT / "_build" / "html" / "book" / "06-prefill.html"
 TARGET = ROOT / "book" / "page.png"
 

@@ -8,7 +8,6 @@ Writes _build/widgets/NAME-{light,dark,phone}.png and the page they were taken o
 import argparse
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -56,14 +55,13 @@ def main():
     os.environ["INFERLAB_WIDGETS"] = "page"
     from playwright.sync_api import sync_playwright
 
+    from browser import FLAGS, find_chromium
     from inferlab import widgets
 
     folder = ROOT / "_build" / "widgets"
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         for name in names:
             for look, (theme, width) in LOOKS.items():
                 file = folder / f"{name}-{look}.html"

@@ -30,7 +30,7 @@ if [ -n "$wanted" ] && command -v apt-get > /dev/null && [ "$(id -u)" = 0 ]; the
     rm -f /tmp/inferlab-apt.$$
 fi
 
-if ! command -v chromium > /dev/null && ! .venv/bin/python tests/browser.py > /dev/null 2>&1; then
+if ! command -v chromium > /dev/null && ! .venv/bin/python tools/browser.py > /dev/null 2>&1; then
     echo "Installing Playwright's Chromium"
     .venv/bin/playwright install chromium ||
         echo "No browser could be installed; the tests of the site will say so." >&2

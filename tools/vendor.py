@@ -51,6 +51,7 @@ PACKAGES = [
 
 
 def sha256(data):
+    """The SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -83,6 +84,7 @@ def chosen(files, wanted):
 
 
 def fetch():
+    """Fetch every package, write its files, and record their hashes."""
     record = {}
     for package in PACKAGES:
         files = download(package["package"], package["integrity"])

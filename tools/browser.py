@@ -1,4 +1,4 @@
-"""Where the tests find Chromium, and how they start it: with no way to anything but the site."""
+"""Where Chromium is, and how it is started for tests and pictures: it calls nobody by itself."""
 
 import shutil
 import sys
