@@ -10,6 +10,7 @@ import csv
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -175,6 +176,28 @@ def _prefill_share(turn):
     return ttft / (ttft + (_ANSWER - 1) * _SECONDS_A_TOKEN)
 
 
+@cache
+def _wait_for_delay() -> float:
+    """Mean wait in the queue with 8 s of network delay between an agent's calls, over that without.
+
+    The experiment of chapter 10 without a prefix cache: a task every five seconds, five minutes of
+    them, of which the second half counts. Times vary, since equal ones would march in step.
+    """
+    from inferlab.serving import ChunkedPrefill, Lognormal, StepModel, agent_trace, simulate
+
+    gpu = StepModel.preset("Llama-3.1-8B", "H100-SXM")
+
+    def wait(network_s):
+        trace = agent_trace(
+            60, 0.2, calls=12, tool_s=Lognormal(1.0, 0.5), network_s=network_s, seed=1
+        )
+        served = simulate(trace, gpu, ChunkedPrefill(2048)).requests
+        steady = [record.wait for record in served if 150 <= record.arrival < 300]
+        return sum(steady) / len(steady)
+
+    return wait(Lognormal(8, 0.5)) / wait(0)
+
+
 _LIVE: dict[str, Callable[[], Any]] = {
     "train-tokens": lambda: training.training_tokens(_PARAMETERS),
     "train-flops": lambda: _training_bill().flops,
@@ -223,6 +246,7 @@ _LIVE: dict[str, Callable[[], Any]] = {
     "ttft-turn-1": lambda: _ttft(1),
     "ttft-turn-10": lambda: _ttft(10),
     "prefill-majority-10-turns": lambda: _prefill_share(10),
+    "network-amplifies-queueing": _wait_for_delay,
     "kv-100k": lambda: _model().kv_bytes(100_000),
     "gpu-name": lambda: Accelerator.preset("A100-SXM-40GB").capacity,
 }

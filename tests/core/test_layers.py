@@ -18,7 +18,7 @@ CORE = (
     "generating",
 )  # fmt: skip
 ROOMS = (
-    *CORE, "numbers", "tables", "claims", "quantization", "tiny", "serving", "runtime", "machine",
+    *CORE, "numbers", "tables", "quantization", "tiny", "serving", "claims", "runtime", "machine",
     "derive", "javascript", "figures", "gantt", "diagrams", "widgets", "feedback", "grading", "cli",
 )  # fmt: skip
 
