@@ -7,7 +7,6 @@ import json
 from dataclasses import asdict
 
 from inferlab import calibration, measurements
-from inferlab.accelerator import Accelerator
 from inferlab.cli import arguments
 from inferlab.deployment import (
     MEMORY_FRACTION,
@@ -124,7 +123,7 @@ def run(args) -> int:
     model, notes = _model(args.model)
     d = Deployment(
         architecture=model,
-        accelerator=_accelerator(args.accelerator),
+        accelerator=measurements.accelerator(args.accelerator),
         gpus=args.gpus,
         weights=args.weights or model.weight_dtype,
         kv=args.kv,
@@ -152,10 +151,6 @@ def _model(name: str):
         if name in known["models"] or name in known["shapes"]:
             return measurements.architecture(name), []
         raise
-
-
-def _accelerator(name: str) -> Accelerator:
-    return measurements.accelerator(name)
 
 
 def _report(d: Deployment, prompt, args) -> dict:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from dataclasses import dataclass
 
 import sympy
 
+from inferlab.accounting import Accounting
 from inferlab.architecture import Architecture
 from inferlab.quantities import bytes_per_element, plain, to_sympy
 from inferlab.step import Sequence, step
@@ -29,24 +31,23 @@ MEANINGS = {
 def explain(model: Architecture, sequences, accounting, dtypes: dict, work) -> list[dict]:
     """A row for each number: quantity, formula, values of its symbols, substituted, result, unit."""
     shapes, values = with_symbols(model)
+    sizes = {key: to_sympy(bytes_per_element(dtype)) for key, dtype in dtypes.items()}
     rows = _parameters(model, shapes, values)
-    size = bytes_per_element(dtypes["kv"])
-    cached = shapes.layers * shapes.kv_elements_per_layer(accounting.mla) * to_sympy(size)
-    rows.append(_row("KV cache a token", cached, [values], "B"))
+    cached = shapes.layers * shapes.kv_elements_per_layer(accounting.mla) * sizes["kv"]
+    rows.append(_row("KV cache a token", cached, values, "B"))
     if not work:
         return rows
-    for name in work.components:
-        if work.components[name].flops:
-            rows.append(_flops(name, shapes, values, sequences, accounting))
+    symbolic = _Step(shapes, values, sequences, accounting, sizes)
+    rows += [symbolic.flops(name) for name, part in work.components.items() if part.flops]
     rows.append(_sum("FLOPs", rows, "FLOPs of ", work.flops, "FLOP"))
-    traffic = [_weights(shapes, values, sequences, accounting, dtypes, work)]
+    traffic = [symbolic.weights(work.weights)]
     for kind, name in (
         ("kv_read", "KV read"),
         ("kv_write", "KV written"),
         ("activations", "activations"),
     ):
         if getattr(work, kind):
-            traffic.append(_traffic(kind, name, shapes, values, sequences, accounting, dtypes))
+            traffic.append(symbolic.traffic(kind, name))
     rows += traffic
     rows.append(_sum("bytes", traffic, "", work.bytes, "B"))
     intensity = {
@@ -103,64 +104,67 @@ def with_symbols(model: Architecture) -> tuple[Architecture, dict]:
 def _parameters(model, shapes, values) -> list[dict]:
     groups = shapes.parameters.groups
     rows = [
-        _row(f"parameters of {name}", groups[name], [values], "")
+        _row(f"parameters of {name}", groups[name], values, "")
         for name, count in model.parameters.groups.items()
         if count
     ]
     total = _sum("parameters", rows, "parameters of ", model.parameters.total, "")
-    active = _row("active parameters", shapes.parameters.active, [values], "")
+    active = _row("active parameters", shapes.parameters.active, values, "")
     return [*rows, total, active]
 
 
-def _flops(name, shapes, values, sequences, accounting) -> dict:
-    """FLOPs of a component: one formula, put in for each sequence, and summed."""
-    return _per_sequence(
-        f"FLOPs of {name}", shapes, values, sequences, accounting, {}, "FLOP",
-        lambda work: work.components[name].flops,
-    )  # fmt: skip
+@dataclass(frozen=True)
+class _Step:
+    """A step of a model in symbols: their values, and what is counted, in dtypes of which sizes."""
 
+    shapes: Architecture
+    values: dict
+    sequences: list[Sequence]
+    accounting: Accounting
+    sizes: dict
 
-def _traffic(kind, name, shapes, values, sequences, accounting, dtypes) -> dict:
-    sizes = {key: to_sympy(bytes_per_element(dtype)) for key, dtype in dtypes.items()}
-    return _per_sequence(
-        name, shapes, values, sequences, accounting, sizes, "B", lambda work: getattr(work, kind)
-    )
+    def flops(self, name) -> dict:
+        """FLOPs of a component: one formula, put in for each sequence, and summed."""
+        return self._summed(f"FLOPs of {name}", "FLOP", lambda work: work.components[name].flops)
 
+    def traffic(self, kind, name) -> dict:
+        """Bytes of one kind, such as kv_read, in the same way."""
+        return self._summed(name, "B", lambda work: getattr(work, kind))
 
-def _per_sequence(quantity, shapes, values, sequences, accounting, sizes, unit, of) -> dict:
-    # Nothing cached is a case of its own: a prefill of MLA expands its latent.
-    n, s = sympy.Symbol("n", positive=True), sympy.Symbol("s", positive=True)
-    formulas, numbers = {}, []
-    for each in sequences:
-        cached = s if each.cached else 0
-        if cached not in formulas:
-            formulas[cached] = of(step(shapes, [Sequence(n, cached)], accounting, **sizes))
-        numbers.append((formulas[cached], values | {n: each.new, s: each.cached}))
-    shown = [_substituted(*each) for each in numbers[:3]]
-    if len(numbers) > 1:
-        shown[1:] = [f"  + {line}" for line in shown[1:]]
-    if len(numbers) > 3:
-        shown.append(f"  + {len(numbers) - 3} sequences more")
-    return {
-        "quantity": quantity,
-        "formula": "; with nothing cached ".join(
-            map(_printed, sorted(formulas.values(), key=str, reverse=True))
-        ),
-        "values": _values(sum(formulas.values()), numbers[0][1]),
-        "substituted": shown,
-        "result": _number(sum(formula.subs(put) for formula, put in numbers)),
-        "unit": unit,
-    }
+    def weights(self, result) -> dict:
+        """Bytes of weights, which all sequences share: a formula of the tokens of the step."""
+        tokens = sympy.Symbol("T", positive=True)
+        formula = self._work(tokens, 0).weights
+        put = self.values | {tokens: sum(s.new for s in self.sequences)}
+        return _row("weights", formula, put, "B", result)
 
+    def _work(self, new, cached):
+        return step(self.shapes, [Sequence(new, cached)], self.accounting, **self.sizes)
 
-def _weights(shapes, values, sequences, accounting, dtypes, work) -> dict:
-    tokens = sympy.Symbol("T", positive=True)
-    size = to_sympy(bytes_per_element(dtypes["weights"]))
-    formula = step(shapes, [Sequence(tokens, 0)], accounting, weights=size).weights
-    row = _row(
-        "weights", formula, [values | {tokens: sum(s.new for s in sequences)}], "B", evaluate=False
-    )
-    return row | {"result": work.weights}
+    def _summed(self, quantity, unit, of) -> dict:
+        # Nothing cached is a case of its own: a prefill of MLA expands its latent.
+        n, s = sympy.Symbol("n", positive=True), sympy.Symbol("s", positive=True)
+        formulas, numbers = {}, []
+        for each in self.sequences:
+            cached = s if each.cached else 0
+            if cached not in formulas:
+                formulas[cached] = of(self._work(n, cached))
+            numbers.append((formulas[cached], self.values | {n: each.new, s: each.cached}))
+        shown = [_substituted(*each) for each in numbers[:3]]
+        if len(numbers) > 1:
+            shown[1:] = [f"  + {line}" for line in shown[1:]]
+        if len(numbers) > 3:
+            shown.append(f"  + {len(numbers) - 3} sequences more")
+        return {
+            "quantity": quantity,
+            "formula": "; with nothing cached ".join(
+                map(_printed, sorted(formulas.values(), key=str, reverse=True))
+            ),
+            "values": _values(sum(formulas.values()), numbers[0][1]),
+            "substituted": shown,
+            "result": _number(sum(formula.subs(put) for formula, put in numbers)),
+            "unit": unit,
+        }
 
 
 def _sum(quantity, rows, prefix, result, unit) -> dict:
@@ -175,14 +179,15 @@ def _sum(quantity, rows, prefix, result, unit) -> dict:
     }
 
 
-def _row(quantity, formula, puts, unit, evaluate=True) -> dict:
+def _row(quantity, formula, put, unit, result=None) -> dict:
+    """A formula with numbers put in. result: the value, where it is known more exactly."""
     formula = sympy.sympify(formula)
     return {
         "quantity": quantity,
         "formula": _printed(formula),
-        "values": _values(formula, puts[0]),
-        "substituted": [_substituted(formula, put) for put in puts],
-        "result": _number(formula.subs(puts[0])) if evaluate else None,
+        "values": _values(formula, put),
+        "substituted": [_substituted(formula, put)],
+        "result": _number(formula.subs(put)) if result is None else result,
         "unit": unit,
     }
 
