@@ -108,16 +108,14 @@ def chat_trace(
         for turn in range(1, dice.tokens(turns, "turns") + 1):
             task = f"chat{c}"
             question = Segment((task, turn, "user"), dice.tokens(user_tokens, "user_tokens"))
-            before = _append(
-                trace,
+            before = Request(
                 f"{task}.{turn}",
                 (*history, question),
                 dice.tokens(output_tokens, "output_tokens"),
-                arrival,
-                before,
-                dice.seconds(think_s, "think_s"),
-                task,
+                **_when(arrival, before, dice.seconds(think_s, "think_s")),
+                task=task,
             )
+            trace.append(before)
             history = (*before.prompt, before.output)
     return trace
 
@@ -159,16 +157,14 @@ def agent_trace(
         arrival, before = next(times), None
         for call in range(1, dice.tokens(calls, "calls") + 1):
             delay = dice.seconds(tool_s, "tool_s") + dice.seconds(network_s, "network_s")
-            before = _append(
-                trace,
+            before = Request(
                 f"{task}.{call}",
                 (systems[(call - 1) % agents], *said),
                 dice.tokens(output_tokens, "output_tokens"),
-                arrival,
-                before,
-                delay,
-                task,
+                **_when(arrival, before, delay),
+                task=task,
             )
+            trace.append(before)
             observation = dice.tokens(observation_tokens, "observation_tokens")
             said = (*said, before.output, Segment((task, call, "observation"), observation))
     return trace
@@ -214,28 +210,21 @@ def rag_trace(
                 prompt = (system, chunks, *history, question)
             else:
                 prompt = (system, *history, chunks, question)
-            before = _append(
-                trace,
+            before = Request(
                 f"{task}.{turn}",
                 prompt,
                 dice.tokens(output_tokens, "output_tokens"),
-                arrival,
-                before,
-                dice.seconds(think_s, "think_s"),
-                task,
+                **_when(arrival, before, dice.seconds(think_s, "think_s")),
+                task=task,
             )
+            trace.append(before)
             history = (*history, *asked, before.output)
     return trace
 
 
-def _append(trace, id, prompt, output_tokens, arrival, before, delay, task) -> Request:
-    """Add one request: the first of its task arrives by itself, the others after `before`."""
-    if before is None:
-        request = Request(id, prompt, output_tokens, arrival=arrival, task=task)
-    else:
-        request = Request(id, prompt, output_tokens, after=before.id, delay=delay, task=task)
-    trace.append(request)
-    return request
+def _when(arrival, before, delay) -> dict:
+    """The first request of a task arrives by itself, each other one after the one `before` it."""
+    return {"arrival": arrival} if before is None else {"after": before.id, "delay": delay}
 
 
 # --- recorded traces -----------------------------------------------------------------------------
