@@ -21,6 +21,7 @@ help:
 	@echo "make numbers                 rewrite numbers.json from a clean build"
 	@echo "make tidy                    format the code and normalise the notebooks"
 	@echo "make lock, make vendor       renew requirements.lock, the third-party files"
+	@echo "make environment, make model make .venv, fetch the model: the others do it by themselves"
 	@echo "make clean                   remove everything that was built"
 
 environment:

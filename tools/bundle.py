@@ -3,10 +3,11 @@
     python tools/bundle.py           fetch the pinned packages, rewrite the script
     python tools/bundle.py --check   make it again, and say if the committed one differs
 
-The script is lib/inferlab/widgets/static/d3.js. Sources: tools/bundle/d3.js (what is used), package.json (versions) and package-lock.json (hashes of
-every package). esbuild takes the used parts out of them. Needs npm and the npm registry; the result
-is committed, so that nobody else does. The first line of the result holds the hash of the sources:
-a test compares it, and where npm is at hand a test also runs --check.
+The script is lib/inferlab/widgets/static/d3.js. Its sources, in tools/bundle: d3.js (what is used),
+package.json (versions) and package-lock.json (hashes of every package). esbuild takes the used parts
+out of them. Needs npm and the npm registry; the result is committed, so that nobody else does. The
+first line of the result holds the hash of the sources: a test compares it, and where npm is at hand
+a test makes the result again.
 """
 
 import argparse

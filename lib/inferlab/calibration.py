@@ -97,7 +97,8 @@ class Load:
 
     linear_flops: of the matrices that every token passes; head_flops: of the output head, which
     only the last position of each sequence does. converted_weights: weights of a format that the
-    machine has no arithmetic for; their products run in 16 bits. prefills: 1 for a step of prompts, 0 for a decode step.
+    machine has no arithmetic for; their products run in 16 bits. prefills: 1 for a step of prompts, 0
+    for a decode step.
     """
 
     weight_bytes: Any

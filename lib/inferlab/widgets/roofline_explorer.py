@@ -38,51 +38,22 @@ class RooflineExplorer(Explorer):
         start = machines["A100-SXM-40GB"]
         return [
             Select("machine", "Machine", machines, "A100-SXM-40GB"),
-            Slider(
-                "pi",
-                "Peak",
-                1e12,
-                5e15,
-                start["pi"],
-                "FLOP/s",
-                log=True,
-                integer=False,
-                format="si",
-            ),
-            Slider(
-                "beta",
-                "Bandwidth",
-                5e10,
-                2e13,
-                start["beta"],
-                "B/s",
-                log=True,
-                integer=False,
-                format="si",
-            ),
+            Slider("pi", "Peak", 1e12, 5e15, start["pi"], "FLOP/s", log=True, integer=False, format="si"),
+            Slider("beta", "Bandwidth", 5e10, 2e13, start["beta"], "B/s", log=True, integer=False, format="si"),
             Select(
-                "workload",
-                "Workload",
+                "workload", "Workload",
                 {"one decode step": {"prompt": 0}, "prefill": {"prompt": 1}},
                 "one decode step",
             ),
             Slider("tokens", "Context", 16, 131_072, 3000, "tokens", log=True),
             Slider("B", "Batch", 1, 1024, 1, "", log=True),
             Select(
-                "model",
-                "Model",
-                models(
-                    "LLaMA-7B-text", "LLaMA-7B", "Llama-3.1-8B", "Llama-3.1-70B", "SmolLM2-135M"
-                ),
+                "model", "Model",
+                models("LLaMA-7B-text", "LLaMA-7B", "Llama-3.1-8B", "Llama-3.1-70B", "SmolLM2-135M"),
                 "LLaMA-7B-text",
             ),
-            Select(
-                "weights",
-                "Weights",
-                dtypes("w"),
-                "bf16",
-            ),
-        ]
+            Select("weights", "Weights", dtypes("w"), "bf16"),
+        ]  # fmt: skip
 
     @classmethod
     def formulas(cls):
