@@ -83,6 +83,8 @@ def table(rows: list[Claim] | None = None) -> Table:
 def _shown(c: Claim) -> str:
     if c.value is None:
         return ""
+    if float(c.value).is_integer() and abs(c.value) < 1e6:
+        return f"{c.value:,.0f} {c.unit}".strip()
     if 1e-3 <= abs(c.value) < 1e6:
         return f"{significant(c.value, 5)} {c.unit}".strip()
     return f"{c.value:.4g} {c.unit}".strip()
