@@ -104,51 +104,65 @@ def number(value, name, *, positive=False, whole=False, least=None, most=None):
 
     Raises InputError for booleans, text, NaN, infinities and values out of range.
     """
-    expected = (
-        f"a {'whole ' if whole else ''}number {'above zero' if positive else 'of zero or more'}"
-    )
-    expected += f", at least {least:,}" if least is not None else ""
-    expected += f", at most {most:,}" if most is not None else ""
     if is_symbolic(value):
         return value
+    limits = (positive, whole, least, most)
     if is_array(value):
-        return _array(value, name, expected, positive, whole, least, most)
-    refusal = InputError(f"{name} is {short(value)}: expected {expected}")
+        return _numbers(value, name, limits)
+    known = _exact(value)
+    if known is None or not _allowed(known, *limits):
+        raise InputError(f"{name} is {short(value)}: expected {_expected(*limits)}")
+    return int(known) if whole else known
+
+
+def _exact(value):
+    """A finite real number as an int, a Fraction or a float; None for what is none."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise refusal
+        return None
     if isinstance(value, Integral):
-        value = int(value)
-    elif isinstance(value, Rational):
-        value = plain(Fraction(value))
-    elif not math.isfinite(value):
-        raise refusal
-    if whole and value != int(value):
-        raise refusal
-    if value < 0 or (positive and value == 0):
-        raise refusal
-    if (least is not None and value < least) or (most is not None and value > most):
-        raise refusal
-    return int(value) if whole else value
+        return int(value)
+    if isinstance(value, Rational):
+        return plain(Fraction(value))
+    return value if math.isfinite(value) else None
 
 
-def _array(value, name, expected, positive, whole, least, most):
+def _numbers(value, name, limits):
+    """An array as float64, refused for the first number in it that is not allowed."""
     import numpy as np
 
     array = np.asarray(value)
+    expected = f"expected {_expected(*limits)} in each place"
     if array.dtype.kind not in "uif":
-        raise InputError(f"{name} is an array of {array.dtype}: expected {expected} in each place")
+        raise InputError(f"{name} is an array of {array.dtype}: {expected}")
     array = array.astype(np.float64)
-    bad = ~np.isfinite(array) | (array < 0) | ((array == 0) & positive)
-    if whole:
-        bad |= array != np.floor(array)
-    if least is not None:
-        bad |= array < least
-    if most is not None:
-        bad |= array > most
+    with np.errstate(invalid="ignore"):  # NaN and infinities are refused all the same
+        bad = ~(np.isfinite(array) & _allowed(array, *limits))
     if bad.any():
-        first = array[bad].flat[0] if array.ndim else array
-        raise InputError(f"{name} holds {first}: expected {expected} in each place")
+        raise InputError(f"{name} holds {array[bad].flat[0]}: {expected}")
     return array
+
+
+def _allowed(x, positive, whole, least, most):
+    """Whether a number is within its limits; of an array, which ones are."""
+    allowed = x > 0 if positive else x >= 0
+    if whole:
+        allowed = allowed & (x % 1 == 0)
+    if least is not None:
+        allowed = allowed & (x >= least)
+    if most is not None:
+        allowed = allowed & (x <= most)
+    return allowed
+
+
+def _expected(positive, whole, least, most) -> str:
+    """What `number` asks for, in words."""
+    kind = "a whole number" if whole else "a number"
+    words = [f"{kind} {'above zero' if positive else 'of zero or more'}"]
+    if least is not None:
+        words.append(f"at least {least:,}")
+    if most is not None:
+        words.append(f"at most {most:,}")
+    return ", ".join(words)
 
 
 def minimum(first, *others):
