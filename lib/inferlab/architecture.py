@@ -111,8 +111,9 @@ class Architecture:
     name: what to call it. layers (L), hidden (d), ffn (f: width of the dense FFN), heads (h),
     kv_heads (h_kv), head_dim (d_h), vocab (V): sizes. gated: three FFN matrices instead of two.
     tied: the output head is the transposed token table. qkv_bias, out_bias, ffn_bias, head_bias:
-    which projections have biases. norms_per_layer, norm_bias, final_norm, qk_norm: the
-    normalisations (qk_norm is the number of parameters a layer that normalise queries and keys).
+    which projections have biases. norms_per_layer, norm_bias, final_norm, embedding_norm, qk_norm:
+    the normalisations (embedding_norm: one before the first layer; qk_norm is the number of
+    parameters a layer that normalise queries and keys).
     sinks: one attention-sink logit a head. learned_positions: rows of a learned position table
     (0: rotary). position_limit: positions that such a table can serve (None: no hard limit).
     max_positions: nominal context length. window (W): keys a query of a windowed layer sees, its
@@ -142,6 +143,7 @@ class Architecture:
     norms_per_layer: int = 2
     norm_bias: bool = False
     final_norm: bool = True
+    embedding_norm: bool = False
     qk_norm: Any = 0
     sinks: bool = False
     learned_positions: int = 0
@@ -343,7 +345,7 @@ class Architecture:
         if self.mla:
             inner = inner + self.mla.kv_rank + (self.mla.q_rank or 0)
         per_layer = self.norms_per_layer * size + inner
-        return self.layers * per_layer + size * int(self.final_norm)
+        return self.layers * per_layer + size * (int(self.final_norm) + int(self.embedding_norm))
 
     def weight_bytes(self, dtype=None):
         """Bytes that hold all parameters, in `dtype` (default: the one they are published in).

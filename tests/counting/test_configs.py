@@ -9,8 +9,8 @@ import json
 import pytest
 
 from inferlab.architecture import Architecture
-from inferlab.hf_config import ConfigWarning
-from inferlab.hf_config.families import ALIASES, FAMILIES
+from inferlab.hf_config import FAMILIES, ConfigWarning
+from inferlab.hf_config.families import ALIASES
 from inferlab.quantities import InputError
 from inferlab.step import decode, step
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 
 from inferlab.accelerator import Accelerator
 from inferlab.architecture import Architecture
+from inferlab.hf_config import FAMILIES
 from inferlab.quantities import bytes_of, format_si
 from inferlab.roofline import ridge_point
 from inferlab.tables import Table
 
-OWN = """\
+OWN = f"""\
+a config.json is counted exactly for these families (its model_type):
+
+{textwrap.fill(", ".join(FAMILIES), 78, initial_indent="  ", subsequent_indent="  ")}
+
 your own presets go into one TOML file, named by --presets FILE or INFERLAB_PRESETS:
 
   [accelerators.my-gpu]
-  peaks = { bf16 = 100e12, fp8 = 200e12 }   # dense FLOP/s by compute dtype
+  peaks = {{ bf16 = 100e12, fp8 = 200e12 }}   # dense FLOP/s by compute dtype
   bandwidth = 1.2e12                        # byte/s
   capacity = 48e9                           # bytes; the rest is optional
   link_bandwidth = 64e9                     # byte/s to its peers, one direction

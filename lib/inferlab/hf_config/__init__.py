@@ -14,12 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from inferlab import presets
-from inferlab.hf_config.families import ALIASES, FAMILIES, TEXT_MODELS, common, unknown
+from inferlab.hf_config import families
+from inferlab.hf_config.families import ALIASES, TEXT_MODELS, common, unknown
 from inferlab.hf_config.keys import Config, ConfigWarning, limit, warn
+from inferlab.hf_config.open_families import OPEN_FAMILIES
 from inferlab.hf_config.quantization import kept_in_16_bits, weight_dtype
 from inferlab.quantities import InputError, number, plain, short
 
-__all__ = ["ConfigWarning", "read", "size"]
+__all__ = ["FAMILIES", "ConfigWarning", "read", "size"]
+
+FAMILIES = families.FAMILIES | OPEN_FAMILIES
+"""The families that are counted as their code builds them, by model_type."""
 
 
 def read(source) -> dict[str, Any]:

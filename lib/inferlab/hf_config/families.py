@@ -27,7 +27,7 @@ def common(c: Config) -> dict[str, Any]:
     return fields | c.family.traits
 
 
-def _head_dim(c: Config, fields) -> int:
+def head_dim(c: Config, fields) -> int:
     """The explicit head_dim, else hidden / heads."""
     if c.has("head_dim"):
         return c.size("head_dim")
@@ -49,7 +49,7 @@ def _kv_heads(c: Config, fields) -> int:
     return kv_heads
 
 
-def _windows(c: Config, fields, windowed: Callable[[int], bool], window: int | None):
+def set_windows(c: Config, fields, windowed: Callable[[int], bool], window: int | None):
     """Set the sliding window: `layer_types` decides layer by layer, else `windowed(index)`."""
     layers = fields["layers"]
     if c.has("layer_types"):
@@ -74,33 +74,33 @@ def _windows(c: Config, fields, windowed: Callable[[int], bool], window: int | N
         fields |= {"window": window, "windowed_layers": count}
 
 
-def _window(c: Config) -> int | None:
+def window_of(c: Config) -> int | None:
     return c.size_or("sliding_window", None)
 
 
-def _every_layer(index: int) -> bool:
+def every_layer(index: int) -> bool:
     return True
 
 
-def _attention_bias(c: Config, fields):
+def attention_bias(c: Config, fields):
     fields["qkv_bias"] = fields["out_bias"] = c.flag("attention_bias")
 
 
 # --- families ------------------------------------------------------------------------------------
 
 
-def _llama(c: Config, fields):
+def llama(c: Config, fields):
     fields |= {
         "ffn": c.size("intermediate_size"),
-        "head_dim": _head_dim(c, fields),
+        "head_dim": head_dim(c, fields),
         "kv_heads": _kv_heads(c, fields),
     }
     fields["ffn_bias"] = c.flag("mlp_bias")
-    _attention_bias(c, fields)
+    attention_bias(c, fields)
 
 
 def _internlm(c: Config, fields):
-    _plain_decoder(c, fields)
+    plain_decoder(c, fields)
     fields["qkv_bias"] = fields["out_bias"] = c.flag("bias")
 
 
@@ -114,47 +114,47 @@ def _qwen(c: Config, fields):
     fields["out_bias"] = fields["ffn_bias"] = not c.flag("no_bias")
 
 
-def _plain_decoder(c: Config, fields):
+def plain_decoder(c: Config, fields):
     fields |= {
         "ffn": c.size("intermediate_size"),
-        "head_dim": _head_dim(c, fields),
+        "head_dim": head_dim(c, fields),
         "kv_heads": _kv_heads(c, fields),
     }
 
 
-def _mistral(c: Config, fields):
-    _plain_decoder(c, fields)
-    _windows(c, fields, _every_layer, _window(c))
+def mistral(c: Config, fields):
+    plain_decoder(c, fields)
+    set_windows(c, fields, every_layer, window_of(c))
 
 
-def _experts(c: Config, least: int = 1) -> int:
+def experts_of(c: Config, least: int = 1) -> int:
     """How many routed experts a layer has: the key has two names."""
     return c.size("num_local_experts" if "num_local_experts" in c.values else "num_experts", least)
 
 
-def _mixtral(c: Config, fields):
-    _mistral(c, fields)
+def mixtral(c: Config, fields):
+    mistral(c, fields)
     fields["moe"] = {
-        "experts": _experts(c),
+        "experts": experts_of(c),
         "active": c.size("num_experts_per_tok"),
         "ffn": fields["ffn"],
         "layers": fields["layers"],
     }
 
 
-def _qwen_window(c: Config) -> int | None:
-    return _window(c) if c.flag("use_sliding_window") else None
+def switched_window(c: Config) -> int | None:
+    return window_of(c) if c.flag("use_sliding_window") else None
 
 
 def _qwen2(c: Config, fields):
-    _plain_decoder(c, fields)
+    plain_decoder(c, fields)
     first = c.size("max_window_layers", least=0)
-    _windows(c, fields, lambda index: index >= first, _qwen_window(c))
+    set_windows(c, fields, lambda index: index >= first, switched_window(c))
 
 
 def _qwen3(c: Config, fields):
     _qwen2(c, fields)
-    _attention_bias(c, fields)
+    attention_bias(c, fields)
     fields["qk_norm"] = 2 * fields["head_dim"]
 
 
@@ -172,7 +172,7 @@ def _sparse_layers(c: Config, fields) -> int:
 
 def _qwen_experts(c: Config, fields, **shared):
     layers = _sparse_layers(c, fields)
-    experts = _experts(c, least=0)
+    experts = experts_of(c, least=0)
     if layers and experts:
         fields["moe"] = {
             "experts": experts,
@@ -183,24 +183,24 @@ def _qwen_experts(c: Config, fields, **shared):
 
 
 def _qwen2_moe(c: Config, fields):
-    _plain_decoder(c, fields)
+    plain_decoder(c, fields)
     fields["qkv_bias"] = c.flag("qkv_bias")
     last = c.size("max_window_layers", least=0)
-    _windows(c, fields, lambda index: index % 2 == 0 and index < last, _qwen_window(c))
+    set_windows(c, fields, lambda index: index % 2 == 0 and index < last, switched_window(c))
     _qwen_experts(c, fields, shared_ffn=c.size("shared_expert_intermediate_size"), shared_gate=True)
 
 
 def _qwen3_moe(c: Config, fields):
-    _plain_decoder(c, fields)
-    _attention_bias(c, fields)
+    plain_decoder(c, fields)
+    attention_bias(c, fields)
     fields["qk_norm"] = 2 * fields["head_dim"]
-    _windows(c, fields, _every_layer, _qwen_window(c))
+    set_windows(c, fields, every_layer, switched_window(c))
     _qwen_experts(c, fields)
 
 
 def _gemma(c: Config, fields):
-    _plain_decoder(c, fields)
-    _attention_bias(c, fields)
+    plain_decoder(c, fields)
+    attention_bias(c, fields)
     if c.flag("use_bidirectional_attention"):
         raise InputError(
             f"{c.where}: use_bidirectional_attention is true: expected a causal decoder"
@@ -209,17 +209,17 @@ def _gemma(c: Config, fields):
 
 def _gemma2(c: Config, fields):
     _gemma(c, fields)
-    _windows(c, fields, lambda index: index % 2 == 0, _window(c))
+    set_windows(c, fields, lambda index: index % 2 == 0, window_of(c))
 
 
 def _gemma3(c: Config, fields):
     _gemma(c, fields)
     fields["qk_norm"] = 2 * fields["head_dim"]
     pattern = c.size("sliding_window_pattern")
-    _windows(c, fields, lambda index: (index + 1) % pattern != 0, _window(c))
+    set_windows(c, fields, lambda index: (index + 1) % pattern != 0, window_of(c))
 
 
-def _gpt2(c: Config, fields):
+def gpt2(c: Config, fields):
     if c.flag("add_cross_attention"):
         raise InputError(f"{c.where}: add_cross_attention is true: expected a decoder-only model")
     _gptj(c, fields)
@@ -230,7 +230,7 @@ def _gpt2(c: Config, fields):
 def _gptj(c: Config, fields):
     fields |= {
         "ffn": c.size_or("n_inner", 4 * fields["hidden"]),
-        "head_dim": _head_dim(c, fields),
+        "head_dim": head_dim(c, fields),
         "kv_heads": fields["heads"],
     }
 
@@ -247,7 +247,7 @@ def _falcon(c: Config, fields):
     norms = c.size_or("num_ln_in_parallel_attn", 2 if new else 1)
     fields |= {
         "ffn": c.size_or("ffn_hidden_size", 4 * fields["hidden"]),
-        "head_dim": _head_dim(c, fields),
+        "head_dim": head_dim(c, fields),
         "kv_heads": kv_heads,
         "norms_per_layer": 2 if not c.flag("parallel_attn") or norms == 2 else 1,
     }
@@ -261,7 +261,7 @@ def _opt(c: Config, fields):
     final = c.flag("do_layer_norm_before") and not c.flag("_remove_final_layer_norm")
     fields |= {
         "ffn": c.size("ffn_dim"),
-        "head_dim": _head_dim(c, fields),
+        "head_dim": head_dim(c, fields),
         "kv_heads": fields["heads"],
         "qkv_bias": bias,
         "out_bias": bias,
@@ -276,11 +276,11 @@ def _opt(c: Config, fields):
 
 
 def _gpt_oss(c: Config, fields):
-    _plain_decoder(c, fields)
-    _attention_bias(c, fields)
-    _windows(c, fields, lambda index: index % 2 == 0, _window(c))
+    plain_decoder(c, fields)
+    attention_bias(c, fields)
+    set_windows(c, fields, lambda index: index % 2 == 0, window_of(c))
     fields["moe"] = {
-        "experts": _experts(c),
+        "experts": experts_of(c),
         "active": c.size("num_experts_per_tok"),
         "ffn": fields["ffn"],
         "layers": fields["layers"],
@@ -331,7 +331,7 @@ def _deepseek(c: Config, fields):
         }
 
 
-_LLAMA_DEFAULTS = {
+LLAMA_DEFAULTS = {
     "vocab_size": 32000,
     "hidden_size": 4096,
     "intermediate_size": 11008,
@@ -344,14 +344,14 @@ _LLAMA_DEFAULTS = {
     "attention_bias": False,
     "mlp_bias": False,
 }
-_MISTRAL_DEFAULTS = _LLAMA_DEFAULTS | {
+MISTRAL_DEFAULTS = LLAMA_DEFAULTS | {
     "intermediate_size": 14336,
     "num_key_value_heads": 8,
     "max_position_embeddings": 131072,
     "sliding_window": 4096,
     "layer_types": None,
 }
-_QWEN_DEFAULTS = _LLAMA_DEFAULTS | {
+_QWEN_DEFAULTS = LLAMA_DEFAULTS | {
     "vocab_size": 151936,
     "intermediate_size": 22016,
     "num_key_value_heads": 32,
@@ -367,7 +367,7 @@ _QWEN_MOE_DEFAULTS = _QWEN_DEFAULTS | {
     "decoder_sparse_step": 1,
     "mlp_only_layers": None,
 }
-_GEMMA_DEFAULTS = _LLAMA_DEFAULTS | {
+_GEMMA_DEFAULTS = LLAMA_DEFAULTS | {
     "vocab_size": 256000,
     "head_dim": 256,
     "max_position_embeddings": 8192,
@@ -383,7 +383,7 @@ _GEMMA2_DEFAULTS = _GEMMA_DEFAULTS | {
     "sliding_window": 4096,
     "layer_types": None,
 }
-_DEEPSEEK_DEFAULTS = _LLAMA_DEFAULTS | {
+_DEEPSEEK_DEFAULTS = LLAMA_DEFAULTS | {
     "vocab_size": 102400,
     "kv_lora_rank": 512,
     "q_lora_rank": 1536,
@@ -396,7 +396,7 @@ _DEEPSEEK_DEFAULTS = _LLAMA_DEFAULTS | {
     "moe_intermediate_size": 1407,
     "moe_layer_freq": 1,
 }
-_GPT_NAMES = {
+GPT_NAMES = {
     "hidden_size": "n_embd",
     "num_hidden_layers": "n_layer",
     "num_attention_heads": "n_head",
@@ -404,17 +404,17 @@ _GPT_NAMES = {
 }
 
 FAMILIES = {
-    "llama": Family(_LLAMA_DEFAULTS, _llama),
-    "internlm": Family(_LLAMA_DEFAULTS | {"vocab_size": 103168, "bias": True}, _internlm),
-    "mistral": Family(_MISTRAL_DEFAULTS, _mistral),
+    "llama": Family(LLAMA_DEFAULTS, llama),
+    "internlm": Family(LLAMA_DEFAULTS | {"vocab_size": 103168, "bias": True}, _internlm),
+    "mistral": Family(MISTRAL_DEFAULTS, mistral),
     "mixtral": Family(
-        _MISTRAL_DEFAULTS
+        MISTRAL_DEFAULTS
         | {
             "sliding_window": None,
             "num_experts": 8,
             "num_experts_per_tok": 2,
         },
-        _mixtral,
+        mixtral,
     ),
     "qwen": Family(  # not of transformers: its code comes with the published models
         {
@@ -477,7 +477,7 @@ FAMILIES = {
         traits={"norms_per_layer": 4},
     ),
     "phi3": Family(
-        _LLAMA_DEFAULTS
+        LLAMA_DEFAULTS
         | {
             "vocab_size": 32064,
             "hidden_size": 3072,
@@ -486,7 +486,7 @@ FAMILIES = {
             "sliding_window": None,
             "layer_types": None,
         },
-        _mistral,
+        mistral,
     ),
     "gpt2": Family(
         {
@@ -499,8 +499,8 @@ FAMILIES = {
             "tie_word_embeddings": True,
             "add_cross_attention": False,
         },
-        _gpt2,
-        names=_GPT_NAMES,
+        gpt2,
+        names=GPT_NAMES,
         traits={
             "gated": False,
             "norm_bias": True,
@@ -520,7 +520,7 @@ FAMILIES = {
             "tie_word_embeddings": False,
         },
         _gptj,
-        names=_GPT_NAMES,
+        names=GPT_NAMES,
         # Attention and FFN run in parallel behind one norm.
         traits={
             "gated": False,
@@ -569,7 +569,7 @@ FAMILIES = {
         traits={"gated": False, "norm_bias": True},
     ),
     "gpt_oss": Family(
-        _LLAMA_DEFAULTS
+        LLAMA_DEFAULTS
         | {
             "vocab_size": 201088,
             "hidden_size": 2880,
@@ -637,6 +637,7 @@ _FOREIGN = re.compile(
     r"|block_type|hybrid|attention_chunk|attn_layer|full_attention_interval|index_topk|attn_config"
     r"|kv_shared|altup|laurel|cross_attention|position_embedding_type"
 )
+_KNOWN = "one of those that `inferlab list --help` names"
 _NEEDED = (
     "hidden_size",
     "intermediate_size",
@@ -649,22 +650,21 @@ _NEEDED = (
 def unknown(model_type: str, values: dict, where: str) -> Family:
     """A family that we do not know, read by its llama-like keys, or refused if it is no llama."""
     family = f"{where}: the family {model_type[:60]!r} is not known"
-    known = ", ".join(FAMILIES)
     for key, value in values.items():
         if value and _FOREIGN.search(key):
             raise InputError(
-                f"{family} and its {key[:60]} says that it is no plain decoder: expected one of {known}"
+                f"{family} and its {key[:60]} says that it is no plain decoder: expected {_KNOWN}"
             )
     for key in _NEEDED:
         if key not in values:
             raise InputError(
-                f"{family} and the config has no {key}: expected one of {known}, or a llama-like config"
+                f"{family} and the config has no {key}: expected a llama-like config, or {_KNOWN}"
             )
     activation = values.get("hidden_act")
     if activation not in (None, "silu", "swish"):
         raise InputError(
             f"{family} and its hidden_act {short(activation)} leaves open whether its FFN has two"
-            f" matrices or three: expected silu, or one of {known}"
+            f" matrices or three: expected silu, or {_KNOWN}"
         )
     windows = values.get("sliding_window") is not None and values.get("layer_types") is None
     windowed = ", its sliding_window on every layer" if windows else ""
@@ -687,5 +687,5 @@ def unknown(model_type: str, values: dict, where: str) -> Family:
 
 
 def _llama_like(c: Config, fields):
-    _llama(c, fields)
-    _windows(c, fields, _every_layer, _qwen_window(c))
+    llama(c, fields)
+    set_windows(c, fields, every_layer, switched_window(c))

@@ -168,6 +168,123 @@ SMALL = {
     "deepseek_v3, all layers dense": dict(
         DEEPSEEK, model_type="deepseek_v3", first_k_dense_replace=5
     ),
+    "gpt_neox": dict(BASE, model_type="gpt_neox"),
+    "gpt_neox, no biases, tied": dict(
+        BASE, model_type="gpt_neox", attention_bias=False, tie_word_embeddings=True
+    ),
+    "gpt_bigcode": dict(GPT, model_type="gpt_bigcode"),
+    "gpt_bigcode, all KV heads": dict(GPT, model_type="gpt_bigcode", multi_query=False, n_inner=77),
+    "starcoder2": dict(BASE, model_type="starcoder2"),
+    "starcoder2, window, no biases, untied": dict(
+        BASE,
+        model_type="starcoder2",
+        use_bias=False,
+        sliding_window=12,
+        tie_word_embeddings=False,
+    ),
+    "bloom": dict(
+        model_type="bloom", vocab_size=101, hidden_size=48, n_layer=3, n_head=6, pad_token_id=0
+    ),
+    "mpt": dict(
+        model_type="mpt",
+        vocab_size=101,
+        d_model=48,
+        n_layers=3,
+        n_heads=6,
+        max_seq_len=64,
+    ),
+    "olmo": dict(BASE, model_type="olmo", attention_bias=True),
+    "olmo2": dict(BASE, model_type="olmo2"),
+    "olmo3": dict(BASE, model_type="olmo3", sliding_window=9, num_hidden_layers=6),
+    "olmoe": dict(BASE, model_type="olmoe", num_experts=6, num_experts_per_tok=3),
+    "phi": dict(BASE, model_type="phi"),
+    "phi, queries and keys normalised": dict(BASE, model_type="phi", qk_layernorm=True),
+    # Its code takes two experts whatever the config says.
+    "phimoe": dict(
+        BASE,
+        model_type="phimoe",
+        num_local_experts=6,
+        num_experts_per_tok=2,
+        attention_bias=True,
+        lm_head_bias=True,
+    ),
+    "nemotron": dict(BASE, model_type="nemotron", attention_bias=True, mlp_bias=True, head_dim=8),
+    "granite": dict(BASE, model_type="granite", attention_bias=True, mlp_bias=True),
+    "granitemoe": dict(
+        BASE,
+        model_type="granitemoe",
+        num_local_experts=6,
+        num_experts_per_tok=3,
+        attention_bias=True,
+    ),
+    "stablelm": dict(BASE, model_type="stablelm", use_qkv_bias=True),
+    "stablelm, one norm, queries and keys normalised": dict(
+        BASE, model_type="stablelm", use_parallel_residual=True, qk_layernorm=True
+    ),
+    "cohere": dict(BASE, model_type="cohere"),
+    "cohere, queries and keys normalised, biases": dict(
+        BASE, model_type="cohere", use_qk_norm=True, attention_bias=True
+    ),
+    "cohere2": dict(BASE, model_type="cohere2", sliding_window=9),
+    "cohere2, pattern": dict(
+        BASE, model_type="cohere2", sliding_window=9, sliding_window_pattern=2
+    ),
+    "glm": dict(BASE, model_type="glm", head_dim=16),
+    "glm4": dict(BASE, model_type="glm4", head_dim=16, attention_bias=False),
+    "glm4_moe": dict(
+        BASE,
+        model_type="glm4_moe",
+        head_dim=16,
+        n_routed_experts=8,
+        num_experts_per_tok=3,
+        moe_intermediate_size=20,
+        n_shared_experts=2,
+        first_k_dense_replace=2,
+        use_qk_norm=True,
+        attention_bias=True,
+    ),
+    "seed_oss": dict(BASE, model_type="seed_oss", head_dim=10),
+    "seed_oss, other biases": dict(
+        BASE,
+        model_type="seed_oss",
+        head_dim=10,
+        attention_bias=False,
+        attention_out_bias=True,
+        mlp_bias=True,
+    ),
+    "ernie4_5": dict(BASE, model_type="ernie4_5", head_dim=10),
+    "ernie4_5, biases, untied": dict(
+        BASE, model_type="ernie4_5", head_dim=10, use_bias=True, tie_word_embeddings=False
+    ),
+    "hunyuan_v1_dense": dict(BASE, model_type="hunyuan_v1_dense", head_dim=10, attention_bias=True),
+    "minimax_m2": dict(
+        BASE, model_type="minimax_m2", head_dim=10, num_local_experts=6, num_experts_per_tok=3
+    ),
+    "exaone4": dict(BASE, model_type="exaone4", sliding_window=9),
+    "exaone4, layer types": dict(
+        BASE,
+        model_type="exaone4",
+        sliding_window=9,
+        sliding_window_pattern="LLG",
+        layer_types=[SLIDING, SLIDING, FULL, SLIDING, FULL],
+    ),
+    "smollm3": dict(BASE, model_type="smollm3"),
+    "smollm3, window": dict(
+        BASE,
+        model_type="smollm3",
+        use_sliding_window=True,
+        sliding_window=9,
+        no_rope_layer_interval=2,
+        mlp_bias=True,
+    ),
+    "ministral, layer types": dict(
+        BASE,
+        model_type="ministral",
+        head_dim=10,
+        sliding_window=9,
+        layer_types=[SLIDING, FULL, SLIDING, SLIDING, FULL],
+    ),
+    "ministral3": dict(BASE, model_type="ministral3", head_dim=10),
 }
 
 GEMMA_3_4B = dict(
@@ -195,6 +312,24 @@ FULL_SIZE = {
         kv_lora_rank=512, q_lora_rank=1536, qk_rope_head_dim=64, v_head_dim=128, qk_nope_head_dim=128,
     ),
     "gemma-7b": dict(model_type="gemma", head_dim=256),
+    "pythia-6.9b": dict(
+        model_type="gpt_neox", vocab_size=50432, hidden_size=4096, intermediate_size=16384, num_hidden_layers=32,
+        num_attention_heads=32,
+    ),
+    "phi-2": dict(model_type="phi", vocab_size=51200, hidden_size=2560, intermediate_size=10240, num_hidden_layers=32),
+    "OLMo-2-1124-7B": dict(model_type="olmo2", vocab_size=100352),
+    "c4ai-command-r-v01": dict(model_type="cohere"),
+    "starcoder2-7b": dict(
+        model_type="starcoder2", vocab_size=49152, hidden_size=4608, intermediate_size=18432, num_hidden_layers=32,
+        num_attention_heads=36, num_key_value_heads=4,
+    ),
+    "bloom-7b1": dict(model_type="bloom", hidden_size=4096, n_layer=30, n_head=32),
+    "mpt-7b": dict(model_type="mpt", vocab_size=50432, d_model=4096, n_layers=32, n_heads=32),
+    "SmolLM3-3B": dict(model_type="smollm3"),
+    "GLM-4.5-Air": dict(
+        model_type="glm4_moe", head_dim=128, attention_bias=True, max_position_embeddings=131072, vocab_size=151552,
+        hidden_size=4096, num_hidden_layers=46, num_attention_heads=96,
+    ),
 }  # fmt: skip
 
 
