@@ -34,4 +34,4 @@ SHAPES = {
         **SMALL | {"kv_heads": 8},
     ),
 }
-TINY_GPU = Accelerator(name="tiny", peaks={"bf16": 1e9}, bandwidth=1e8, capacity=1e9)
+TINY_GPU = Accelerator(name="tiny", peaks={"bf16": 1e9}, bandwidth=1e8, capacity=4e9)

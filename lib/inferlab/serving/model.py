@@ -15,7 +15,7 @@ from typing import NamedTuple
 from inferlab.accelerator import Accelerator
 from inferlab.accounting import ENGINE, Accounting
 from inferlab.architecture import Architecture
-from inferlab.deployment import MEMORY_FRACTION
+from inferlab.deployment import MEMORY_FRACTION, Deployment, memory
 from inferlab.quantities import InputError, bytes_of, number
 from inferlab.roofline import bound_time
 from inferlab.step import Sequence, step
@@ -36,8 +36,8 @@ class StepModel:
     architecture, accelerator: who runs where. accounting, weights, kv, compute: as in `step`.
     compute_efficiency, memory_efficiency: as in `roofline`; at 1 all times are lower bounds.
     overhead_s: seconds added to each step (kernel launches, the scheduler). kv_tokens: tokens
-    whose keys and values fit in memory; computed from the capacity and `memory_fraction`, the part
-    of the memory that an engine may fill, if None.
+    whose keys and values fit in memory; if None, what `deployment.memory` leaves of the capacity, of
+    which an engine takes `memory_fraction`.
 
     Raises InputError where the weights alone do not fit.
     """
@@ -81,16 +81,16 @@ class StepModel:
         a, machine = self.architecture, self.accelerator
         if machine.capacity is None:
             raise InputError(f"the capacity of {machine.name} is not known: give kv_tokens")
-        weights = a.weight_bytes(self.weights)
-        room = int(machine.capacity * self.memory_fraction - weights)
-        tokens = room // self.kv_bytes_per_token if room > 0 else 0
+        d = Deployment(architecture=a, accelerator=machine, weights=self.weights, kv=self.kv)
+        held = memory(d, 0, fraction=self.memory_fraction)
+        tokens = int(held.free // self.kv_bytes_per_token)
         if tokens < 1:
             raise InputError(
-                f"{a.name} does not fit on {machine.name}: its weights are {weights / 1e9:.1f} GB of"
-                f" {machine.capacity * self.memory_fraction / 1e9:.1f} GB usable; take a smaller"
-                " dtype or a larger machine"
+                f"{a.name} does not fit on {machine.name}: its weights are"
+                f" {held.weights / 1e9:.1f} GB of {(held.weights + held.free) / 1e9:.1f} GB usable;"
+                " take a smaller dtype or a larger machine"
             )
-        return int(tokens)
+        return tokens
 
     @property
     def kv_bytes_per_token(self) -> int:
