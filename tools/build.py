@@ -7,8 +7,8 @@
 
 The plain command is `jupyter-book build . -W -n --keep-going`. This script adds what a person would
 otherwise do by hand: it starts over when the library changed (Sphinx only sees changed pages),
-prints the traceback of a failing cell, which jupyter-book writes to a file, and collects the
-numbers that the chapters quote.
+prints the traceback of a failing cell, which jupyter-book writes to a file, leaves out a warning of
+each kernel that is about the network, and collects the numbers that the chapters quote.
 """
 
 import argparse
@@ -24,9 +24,13 @@ from inferlab.numbers import RECORD, read_record
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBERS = "numbers.json"
+REFERENCES = "book/references"
 
 # A change in any of these can change every page.
 SHARED_INPUTS = ("_config.yml", "_toc.yml", "requirements.lock", "lib", "book/_ext", "book/_static")
+
+# Every kernel says so on its start, and here all of them talk to this machine alone.
+HARMLESS = "Kernel is running over TCP without encryption"
 
 
 def shared_state(source):
@@ -54,7 +58,13 @@ def run_jupyter_book(source, output, numbers, arguments):
     }
     jupyter_book = Path(sys.executable).with_name("jupyter-book")
     command = [jupyter_book, "build", source, "--path-output", output, *arguments]
-    return subprocess.run(command, env=environment, cwd=source).returncode
+    with subprocess.Popen(
+        command, env=environment, cwd=source, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        for line in process.stderr:
+            if HARMLESS not in line:
+                print(line, end="", file=sys.stderr, flush=True)
+    return process.returncode
 
 
 def print_failures(html):
@@ -93,31 +103,30 @@ def build_site(source=ROOT, output=None, clean=False):
 
 
 def build_chapter(name):
-    """Build one chapter alone; links to other chapters warn, a failing cell is an error."""
+    """Build one chapter and the references; links to other chapters warn, a failing cell is an error."""
     page = Path("book") / name
     if not any((ROOT / page).with_suffix(suffix).exists() for suffix in (".ipynb", ".md")):
         known = ", ".join(sorted(path.stem for path in (ROOT / "book").glob("*.ipynb")))
-        raise SystemExit(f"There is no chapter {name!r} in book/: use one of {known}.")
+        raise SystemExit(f"There is no chapter {name!r} in book/: NAME is one of {known}.")
     output = ROOT / "_build" / "chapter" / name
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     toc = output / "_toc.yml"
-    toc.write_text(f"format: jb-book\nroot: {page.as_posix()}\n", encoding="utf-8")
+    toc.write_text(
+        f"format: jb-book\nroot: {page.as_posix()}\nchapters:\n- file: {REFERENCES}\n",
+        encoding="utf-8",
+    )
     run_jupyter_book(ROOT, output, output / "numbers", ["--toc", str(toc)])
     html = output / "_build" / "html"
     print_failures(html)
     if list(html.glob("reports/**/*.err.log")):
         return 1
-    print_where(html / page.with_suffix(".html"))
+    print("\nAn unknown document or label may be of a chapter left out: `make book` has them all.")
+    print(f"Open {(html / page).with_suffix('.html').as_uri()}")
     if (output / "numbers" / RECORD).exists():
         write_numbers(output / "numbers", output / NUMBERS)
         print(f"Its numbers: {(output / NUMBERS).relative_to(ROOT)}")
     return 0
-
-
-def print_where(page):
-    """Say how to open a page that was built."""
-    print(f"\nOpen {page.as_uri()}\nor run `make serve`.")
 
 
 def main():
@@ -128,15 +137,19 @@ def main():
     options = parser.parse_args()
     if options.numbers and not options.clean:
         parser.error("--numbers needs --clean: only a full build meets every number.")
-    if options.chapter:
+    if options.chapter is not None:
         return build_chapter(options.chapter.removeprefix("book/").removesuffix(".ipynb"))
     status = build_site(clean=options.clean)
     if status == 0:
         if options.numbers:
             shutil.copyfile(ROOT / "_build" / NUMBERS, ROOT / NUMBERS)
-        print_where(ROOT / "_build" / "html" / "index.html")
+        page = ROOT / "_build" / "html" / "index.html"
+        print(f"\nOpen {page.as_uri()}\nor run `make serve`.")
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("Stopped: the next build makes up for it.")
