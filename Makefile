@@ -22,7 +22,7 @@ help:
 	@echo "make tidy                    format the code and normalise the notebooks"
 	@echo "make lock, make vendor       renew requirements.lock, the third-party files"
 	@echo "make environment, make model make .venv, fetch the model: the others do it by themselves"
-	@echo "make clean                   remove everything that was built"
+	@echo "make clean                   remove everything that was built, but not .venv and the model"
 
 environment:
 	@PYTHON="$(PYTHON)" sh tools/environment.sh
@@ -39,7 +39,8 @@ chapter: model
 serve:
 	@test -e _build/html/index.html || { echo "There is no site yet: run make book."; exit 1; }
 	@echo "http://localhost:$(PORT)  (stop with Ctrl-C)"
-	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || \
+		{ echo "Not served. If port $(PORT) is taken, choose another: make serve PORT=8001" >&2; exit 1; }
 
 # The folder of .venv goes first on PATH: nbgrader calls its helpers by name.
 lab: model

@@ -33,6 +33,11 @@ if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ] && .venv/bin/python -c ''
 fi
 
 python=$(find_python || true)
+if [ -z "$python" ] && [ -n "${PYTHON:-}" ]; then
+    echo "PYTHON=$PYTHON is no Python 3.11, 3.12 or 3.13: leave it out, or name it with" \
+        "PYTHON=/path/to/python." >&2
+    exit 1
+fi
 if [ -z "$python" ]; then
     echo "No Python 3.11, 3.12 or 3.13 was found: install one (Debian and Ubuntu: apt install" \
         "python3 python3-venv; macOS: brew install python@3.13), or name it with" \
@@ -46,11 +51,11 @@ if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
     exit 1
 fi
 
-echo "Making .venv with $("$python" --version) (about a minute)"
+echo "Making .venv with $("$python" --version) (a minute or a few, and 1 GB of disk)"
 if ! .venv/bin/python -c '' 2>/dev/null || ! supported .venv/bin/python; then
     "$python" -m venv --clear .venv
 fi
-# Not the global configuration of pip: the lock decides alone.
+# Whatever index pip is told to ask, the hashes of the lock decide what is installed.
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
     --requirement requirements.lock
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
