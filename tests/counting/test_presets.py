@@ -34,7 +34,7 @@ WITH_SPARSITY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", [*MACHINES, *Accelerator.names()])
 def test_every_machine_is_there_with_a_source_for_each_number(name):
     machine = Accelerator.preset(name)
     numbers = {"peaks", "bandwidth", "capacity"}
