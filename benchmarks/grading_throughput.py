@@ -1,18 +1,23 @@
 """Throughput of the batch grader beside plain `nbgrader autograde`, on the same submissions.
 
-    python benchmarks/grading_throughput.py [--submissions 20] [--workers 2]
+    python benchmarks/grading_throughput.py [--sizes 20 60] [--workers 2]
 
-Prints one table: seconds and CPU seconds a submission for each way, the ratio, and what 2,000 submissions would take
-with the arithmetic. Nothing is committed: the numbers are those of the machine that it runs on.
+A class of two sizes is graded by one worker and by several, so that what a run costs before its
+first submission is told apart from what a submission costs. Prints two tables, what bounds the
+number of workers, and what 2,000 submissions would take, with the arithmetic. Nothing is written
+down: the numbers are those of the machine that it runs on. CPU seconds are what to compare where
+other work goes on beside.
 """
 
 import argparse
+import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from inferlab.grading.release import as_text, exercises_folder, read_source
@@ -20,64 +25,77 @@ from inferlab.grading.sample import write_class
 
 FOLDER_OF_PYTHON = str(Path(sys.executable).parent)
 
+# What a learner's notebook takes is not added up for the parent of its sandbox: the grader says it,
+# and so does the process that writes and compares.
+GRADE = """
+import json, sys, time
+from pathlib import Path
+from inferlab.grading.grade import Options, grade
+from inferlab.grading.release import exercises_folder
+course, workers, *files = sys.argv[1:]
+options = Options(
+    list(map(Path, files)), exercises_folder(), Path(course), workers=int(workers), quiet=True
+)
+done = grade(options)
+print(json.dumps({"notebooks": done.cpu_s, "serial": time.process_time(), "graded": done.graded}))
+"""
+
+
+@dataclass
+class Cost:
+    """Seconds of one run: on the clock, of CPU in all, and of CPU in the one process that may
+    write to the gradebook."""
+
+    wall: float
+    cpu: float
+    serial: float = 0
+
+    def per_submission(self, larger, difference):
+        """What one submission more costs, from a run of so many more."""
+        return Cost(
+            *(
+                (getattr(larger, name) - getattr(self, name)) / difference
+                for name in ("wall", "cpu", "serial")
+            )
+        )
+
 
 def timed(command, cwd):
-    """Wall seconds, and CPU seconds of a command and all its children."""
+    """What a command and all its children cost, and what it printed."""
     environment = os.environ | {"PATH": FOLDER_OF_PYTHON + os.pathsep + os.environ["PATH"]}
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     wall = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}\n{done.stderr}")
+        raise SystemExit(f"{command[:3]} failed:\n{done.stdout}\n{done.stderr}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall, cpu
+    return Cost(wall, cpu), done.stdout
 
 
 def plain_nbgrader(folder, source, submissions):
-    """`nbgrader autograde` in one process on the submissions that it can read at all."""
-    course = folder / "nbgrader"
-    place = course / "source" / source.name
+    """`nbgrader autograde` and its feedback, in one process each."""
+    place = folder / "source" / source.name
     place.mkdir(parents=True)
     (place / f"{source.name}.ipynb").write_text(as_text(source.reference))
     for path in submissions:
-        learner = course / "submitted" / path.parent.name / source.name
+        learner = folder / "submitted" / path.parent.name / source.name
         learner.mkdir(parents=True)
         (learner / f"{source.name}.ipynb").write_text(path.read_text())
-    timed(["nbgrader", "generate_assignment", source.name, "--create"], course)
-    graded = timed(["nbgrader", "autograde", source.name, "--create"], course)
-    told = timed(["nbgrader", "generate_feedback", source.name], course)
-    return graded[0] + told[0], graded[1] + told[1]
+    timed(["nbgrader", "generate_assignment", source.name, "--create"], folder)
+    graded, _ = timed(["nbgrader", "autograde", source.name, "--create"], folder)
+    told, _ = timed(["nbgrader", "generate_feedback", source.name], folder)
+    return Cost(graded.wall + told.wall, graded.cpu + told.cpu)
 
 
-def ours(folder, name, submissions, workers):
-    command = [sys.executable, "-m", "inferlab.cli", "grade", *map(str, submissions), "--quiet"]
-    command += ["--course", str(folder / name), "--workers", str(workers)]
-    command += ["--exercises", str(exercises_folder())]
-    return timed(command, folder)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--submissions", type=int, default=20)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--exercise", default="3-roofline")
-    options = parser.parse_args()
-    source = read_source(exercises_folder(), options.exercise)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        # Three learners of each dozen hand in what plain nbgrader cannot take: leave them out.
-        write_class(folder / "class", source, options.submissions * 12 // 9 + 12)
-        names = [f"{source.name}.ipynb"]
-        readable = [p for p in sorted((folder / "class").glob("*/*.ipynb")) if p.name in names]
-        submissions = [p for p in readable if is_plain(p)][: options.submissions]
-        rows = [("nbgrader, one process", *plain_nbgrader(folder, source, submissions))]
-        for workers in (1, options.workers):
-            label = f"inferlab grade, {workers} worker{'s' if workers > 1 else ''}"
-            # What a run costs before and after the submissions is measured with a single one.
-            start = ours(folder, f"start-{workers}", submissions[:1], workers)
-            rows.append((label, *ours(folder, f"all-{workers}", submissions, workers), *start))
-    report(rows, len(submissions))
+def ours(folder, submissions, workers):
+    course = folder / f"course-{len(submissions)}-{workers}"
+    command = [sys.executable, "-c", GRADE, str(course), str(workers), *map(str, submissions)]
+    cost, printed = timed(command, folder)
+    said = json.loads(printed)
+    if said["graded"] != len(submissions):
+        raise SystemExit(f"{said['graded']} of {len(submissions)} submissions were graded")
+    return Cost(cost.wall, cost.cpu + said["notebooks"], said["serial"])
 
 
 def is_plain(path):
@@ -86,21 +104,66 @@ def is_plain(path):
     return text.endswith("}\n") and text.count('"grade_id": "axes"') <= 1
 
 
-def report(rows, count):
-    print(f"{count} submissions, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    print(f"{'way':28} {'wall s':>8} {'CPU s':>8} {'CPU s each':>11} {'of that fixed':>14}")
-    for way, wall, cpu, *start in rows:
-        fixed = f"{start[1]:.1f} s" if start else ""
-        print(f"{way:28} {wall:8.1f} {cpu:8.1f} {cpu / count:11.2f} {fixed:>14}")
-    (_, wall, cpu), one, many = rows
-    each = (one[2] - one[4]) / (count - 1)
-    print(f"\nCPU of plain nbgrader / ours, one worker, all included: {cpu / one[2]:.1f}")
-    print(f"the same for one submission more: {cpu / count / each:.1f}")
-    print(f"wall, 1 worker / {many[0].split()[2]} workers: {one[1] / many[1]:.2f}")
-    print(
-        f"2,000 submissions on one core: {one[4]:.0f} + 1999 x {each:.2f} ="
-        f" {(one[4] + 1999 * each) / 60:.0f} min of CPU; on 16 cores a sixteenth of the second term"
-    )
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs=2, default=(20, 60))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--exercise", default="3-roofline")
+    options = parser.parse_args()
+    source = read_source(exercises_folder(), options.exercise)
+    small, large = options.sizes
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        # Three learners of each dozen hand in what plain nbgrader cannot take: leave them out.
+        write_class(folder / "class", source, large * 12 // 9 + 12)
+        named = sorted((folder / "class").glob(f"*/{source.name}.ipynb"))
+        submissions = [path for path in named if is_plain(path)]
+        plain = plain_nbgrader(folder / "nbgrader", source, submissions[:small])
+        runs = {
+            workers: [ours(folder, submissions[:size], workers) for size in (small, large)]
+            for workers in (1, options.workers)
+        }
+    report(plain, runs, small, large)
+
+
+def report(plain, runs, small, large):
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; seconds\n")
+    print(f"{'way':26}{'submissions':>12}{'wall':>8}{'CPU':>8}{'CPU each':>10}")
+    line("nbgrader, one process", small, plain)
+    for workers, costs in runs.items():
+        for size, cost in zip((small, large), costs, strict=True):
+            line(f"inferlab, {workers} worker{'s' * (workers > 1)}", size, cost)
+
+    print(f"\none submission more, from the runs of {small} and {large}:\n")
+    print(f"{'way':26}{'wall':>8}{'CPU':>8}{'of that serial':>16}{'fixed CPU':>12}")
+    for workers, (first, second) in runs.items():
+        more = first.per_submission(second, large - small)
+        fixed = first.cpu - small * more.cpu
+        print(f"{workers} worker{'s' * (workers > 1):21}", end="")
+        print(f"{more.wall:12.3f}{more.cpu:8.3f}{more.serial:16.3f}{fixed:12.1f}")
+
+    one, many = (first.per_submission(second, large - small) for first, second in runs.values())
+    workers = list(runs)[1]
+    serial, shared = one.serial, one.cpu - one.serial
+    first = runs[1][0]
+    print(f"\nCPU of plain nbgrader / ours, {small} submissions, all included:", end=" ")
+    print(f"{plain.cpu / first.cpu:.1f}; one submission more: {plain.cpu / small / one.cpu:.1f}")
+    print(f"wall of 1 worker / {workers} workers, one submission more: {one.wall / many.wall:.2f}")
+    print(f"serial S = {serial:.3f} s, shared E = {shared:.3f} s: S is done beside E, so n workers")
+    print("on n cores take max(S, (S + E) / n) a submission, and are at best this much faster:")
+    for n in (2, 8, 16):
+        print(f"  {n:3} workers: {(serial + shared) / max(serial, (serial + shared) / n):.1f} x")
+    fixed = first.cpu - small * one.cpu
+    for cores in (1, 2, 16):
+        each = max(serial, (serial + shared) / cores)
+        print(
+            f"2,000 on {cores} core{'s' * (cores > 1)}: {fixed:.0f} + 2000 x {each:.3f}"
+            f" = {(fixed + 2000 * each) / 60:.1f} min, if nothing else runs there"
+        )
+
+
+def line(way, count, cost):
+    print(f"{way:26}{count:12}{cost.wall:8.1f}{cost.cpu:8.1f}{cost.cpu / count:10.2f}")
 
 
 if __name__ == "__main__":

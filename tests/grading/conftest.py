@@ -38,9 +38,7 @@ class Graded:
         self.course, self.summary, self.url = course, summary, url
         book = Gradebook(url)
         self.results = {student: result for (student, _), result in book.recorded().items()}
-        self.scores = {
-            notebook.student.id: notebook.score for notebook in book.submitted_notebooks("sample")
-        }
+        self.scores = {one.student: one.score for one in book.graded("sample")}
         book.close()
 
     def comparable(self, students):

@@ -1,18 +1,22 @@
 """A course over time: resuming, handing in again, grading by hand, lateness, several workers."""
 
+import contextlib
 import copy
 import csv
+import os
 import signal
 import subprocess
 import sys
 import time
 from datetime import datetime
+from pathlib import Path
 
 import nbformat
 import pytest
 
 from grading import hostile
 from inferlab.cli import main
+from inferlab.grading import page
 from inferlab.grading.record import Gradebook
 from inferlab.quantities import InputError
 
@@ -142,6 +146,80 @@ def test_a_run_that_is_killed_loses_and_doubles_nothing(exercises, source, folde
     )
     assert {row["score"] for row in rows(course).values()} == {"7.0"}
     assert len(rows(course)) == 9
+
+
+def left_behind(mark):
+    """Processes that have this in their environment."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in place.read_bytes():
+                found.append(int(place.parent.name))
+    return found
+
+
+def test_killed_while_it_draws_feedback(exercises, source, folder, tmp_path):
+    """No process outlives the command, however it ends; the next run draws what is missing."""
+    for number in range(12):
+        hand_in(folder, f"learner-{number}", source.reference)
+    course = tmp_path / "course"
+    command = [sys.executable, "-m", "inferlab.cli", "grade", str(folder), "--course", str(course)]
+    command += ["--exercises", str(exercises), "--workers", "2"]
+    mark = f"TEST_MARK={tmp_path}"
+    environment = os.environ | dict([mark.split("=", 1)])
+    first = subprocess.Popen(
+        command, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 300
+    while not list(course.glob("feedback/*/*/*.html")) and time.monotonic() < deadline:
+        assert first.poll() is None
+        time.sleep(0.002)
+    assert first.pid in left_behind(mark)  # so the search does find them
+    first.kill()
+    first.wait()
+    drawn = {page: page.stat().st_mtime_ns for page in course.glob("feedback/*/*/*.html")}
+    assert 1 <= len(drawn) < 12
+    deadline = time.monotonic() + 30
+    while left_behind(mark) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left_behind(mark) == []
+
+    second = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert second.returncode == 0, second.stderr
+    assert "12 files: 0 graded, 12 unchanged, 0 not graded" in second.stdout
+    assert left_behind(mark) == []
+    pages = {page: page.stat().st_mtime_ns for page in course.glob("feedback/*/*/*.html")}
+    assert len(pages) == 12
+    assert {page: pages[page] for page in drawn} == drawn
+    assert all("2 of 2 points" in page.read_text("utf-8") for page in pages)
+
+
+def test_kernels_end_with_the_grading(grade_class, source, folder, tmp_path, monkeypatch):
+    hand_in(folder, "ada", source.reference)
+    hand_in(folder, "ben", source.released)
+    monkeypatch.setenv("TEST_MARK", str(tmp_path))
+    grade_class([folder], tmp_path / "course", workers=2)
+    assert left_behind(f"TEST_MARK={tmp_path}") == []
+
+
+def test_a_page_that_cannot_be_drawn_stops_nothing_else(
+    grade_class, source, folder, tmp_path, monkeypatch
+):
+    hand_in(folder, "ada", source.reference)
+    hand_in(folder, "ben", source.released)
+    course = tmp_path / "course"
+    with monkeypatch.context() as hurried:
+        hurried.setattr(page, "LONGEST_S", 1e-6)
+        told = grade_class([folder], course).summary
+    assert (told.graded, len(told.failed)) == (2, 2)
+    assert all("no feedback page can be drawn (it took more than" in line for line in told.failed)
+    assert {student: row["score"] for student, row in rows(course).items()} == {
+        "ada": "7.0",
+        "ben": "0.0",
+    }
+    again = grade_class([folder], course)
+    assert (again.summary.graded, again.summary.failed) == (0, [])
+    assert "2 of 2 points" in again.feedback("ada")
 
 
 def recorded(course, url):

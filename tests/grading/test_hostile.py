@@ -7,6 +7,7 @@ import re
 import socket
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from grading import hostile
@@ -84,6 +85,13 @@ def test_nothing_runs_in_the_browser_of_grader_or_learner(graded):
     assert "alert" in page
     assert "<script>alert" not in page and "<img src=x" not in page and "<svg" not in page
     assert not re.search(r'<(script|link|img)[^>]*(src|href)="https?:', page)
+
+
+def test_what_a_grader_opens_is_a_valid_notebook(graded):
+    for case in hostile.CASES:
+        notebook = nbformat.reads(graded.autograded(case.name), as_version=4)
+        nbformat.validate(notebook)
+        assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
 
 
 def test_looking_for_answers_finds_none(graded):

@@ -14,6 +14,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,7 @@ class AnswerKey:
         """What to read from a notebook: {question: spec}. Holds no answer."""
         return {question.id: question.grading_spec for question in self.automatic}
 
+    @cached_property
     def fingerprint(self) -> str:
         """Changes when a verdict could."""
         whole = [

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import atexit
 import json
-import threading
 from typing import TYPE_CHECKING
 
 from inferlab.feedback.exercise import RECEIPT
+from inferlab.grading import child
 from inferlab.grading.sandbox import Limits
-from inferlab.grading.warm import Kernel
+from inferlab.quantities import InputError
 
 if TYPE_CHECKING:  # a worker runs notebooks and needs none of what reads and compares them
     from inferlab.grading.checks import AnswerKey
     from inferlab.grading.normalise import Normalised
 
-_kernels = threading.local()
+# A worker of a Dask cluster closes its kernels when it ends; so does a test or a script.
+atexit.register(child.close_all)
 
 
 def job(submission: Normalised, key: AnswerKey, limits: Limits, *, safe: bool = True) -> str:
@@ -38,22 +39,14 @@ def job(submission: Normalised, key: AnswerKey, limits: Limits, *, safe: bool = 
 
 
 def execute(job_text: str) -> str:
-    """Run a job in this process's warm kernel, started at its first use; the result as JSON text.
+    """Run a job in this thread's warm kernel, started at its first use; the result as JSON text.
 
-    Raises InputError where no sandbox can start. A kernel that was lost is replaced once.
+    Raises InputError where no sandbox can start, RuntimeError where the kernel is lost twice.
     """
-    task = json.loads(job_text)
-    for attempt in (1, 2):
-        if not hasattr(_kernels, "kernel"):
-            _kernels.kernel = Kernel()
-            atexit.register(_kernels.kernel.close)
-        try:
-            return json.dumps(_kernels.kernel.run(task))
-        except RuntimeError:
-            del _kernels.kernel
-            if attempt == 2:
-                raise
-    raise AssertionError("unreachable")
+    result = child.ask("inferlab.grading.warm", json.loads(job_text))
+    if "refused" in result:
+        raise InputError(result["refused"])
+    return json.dumps(result)
 
 
 def receipts(result: dict, submission: Normalised) -> dict[str, dict]:

@@ -12,12 +12,14 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from inferlab.grading import execute, results, sandbox
+from nbformat import NotebookNode
+
+from inferlab.grading import execute, page, results, sandbox, workers
 from inferlab.grading.collect import Submission, collect
 from inferlab.grading.normalise import (
     Normalised,
@@ -61,18 +63,20 @@ class Task:
 
     submission: Submission
     source: Source
-    normalised: Normalised
+    notebook: NotebookNode
     fingerprint: str
     notes: list[str]
 
 
 @dataclass
 class Summary:
-    """What a run did."""
+    """What a run did. cpu_s: CPU seconds that learners' notebooks took, which their sandboxes
+    keep out of what the operating system adds up for this process."""
 
     found: int = 0
     graded: int = 0
     unchanged: int = 0
+    cpu_s: float = 0
     failed: list[str] = field(default_factory=list)
 
 
@@ -128,28 +132,36 @@ def _grade(options, sources, found, book: Gradebook) -> Summary:
             summary.unchanged += 1
         else:
             waiting.append(task)
-    for task, ran in _run(options, waiting):
+    for task, normalised, ran in _run(options, waiting):
         if isinstance(ran, str):
             summary.failed.append(f"{task.submission.student} ({task.submission.path}): {ran}")
             continue
-        result = _judge(task, ran)
-        notebook = results.autograded(task.source, task.normalised, ran, result)
+        summary.cpu_s += ran["cpu_s"]
+        result = _judge(task, normalised, ran)
+        notebook = results.autograded(task.source, normalised, ran, result)
         _write_autograded(options.course, task.submission.student, task.source, notebook)
         book.record(result, task.source)
         summary.graded += 1
-    _renew(options, sources, book)
+    summary.failed += _renew(options, sources, book)
     return summary
 
 
-def _renew(options, sources, book: Gradebook) -> None:
-    """The late policy, feedback, tables and summary, from what the gradebook says now."""
+def _renew(options, sources, book: Gradebook) -> list[str]:
+    """The late policy, tables, summary and feedback, from what the gradebook says now.
+
+    Returns a sentence for each feedback page that cannot be drawn.
+    """
     everything = book.recorded()
     kept = {name: sources[name] for name in sources if any(n == name for _, n in everything)}
-    book.apply_late_policy(options.late_percent)
-    for source in kept.values():
-        results.write_feedback(options.course, book, source, everything)
-    rows = results.write_tables(options.course, book, kept, everything)
+    graded = {name: book.settle(name, options.late_percent) for name in kept}
+    rows = results.write_tables(options.course, kept, graded, everything)
     results.write_summary(options.course, kept, everything, rows)
+    pages = (
+        drawn
+        for name, source in kept.items()
+        for drawn in results.pages_to_draw(options.course, source, graded[name], everything)
+    )
+    return _draw(options, pages)
 
 
 def _prepare(options, sources, found):
@@ -189,8 +201,8 @@ def _prepare(options, sources, found):
             Task(
                 submission,
                 source,
-                normalise(source, notebook),
-                _fingerprint(submission.raw, source.key.fingerprint(), str(submission.timestamp)),
+                notebook,
+                _fingerprint(submission.raw, source.key.fingerprint, str(submission.timestamp)),
                 notes,
             )
         )
@@ -217,9 +229,9 @@ def _fingerprint(raw: bytes, *more: str) -> str:
     return hashlib.sha256(raw + b"".join(text.encode() for text in more)).hexdigest()[:32]
 
 
-def _judge(task: Task, ran: dict) -> Result:
+def _judge(task: Task, normalised: Normalised, ran: dict) -> Result:
     """Compare what was emitted with the answers. This is the trusted side."""
-    key, normalised = task.source.key, task.normalised
+    key = task.source.key
     emitted = execute.receipts(ran, normalised)
     notes = [*task.notes, *normalised.notes]
     code = normalised.code
@@ -262,94 +274,59 @@ def _accidents(ran: dict, normalised: Normalised) -> list[str]:
 # --- running ---------------------------------------------------------------------------------
 
 
-def _run(options, tasks: list[Task]) -> Iterator[tuple[Task, dict | str]]:
-    """Run the tasks, in any order: each with its result, or why there is none.
+def _run(options, tasks: list[Task]) -> Iterator[tuple[Task, Normalised, dict | str]]:
+    """Run the tasks, in any order: each with its result, or why there is none."""
+    if not tasks:
+        return
+    # Made one by one: while the first run, the next are put in order.
+    jobs = (_job(options, task) for task in tasks)
+    where = (
+        workers.cluster(options.scheduler, options.certificates)
+        if options.scheduler
+        else workers.local(min(options.workers, len(tasks)))
+    )
+    with where as executor:
+        done = workers.finished(executor, execute.execute, jobs)
+        for (task, normalised), future in _shown(options, done, len(tasks), "notebook"):
+            error = future.exception()
+            if isinstance(error, InputError):
+                raise error
+            if error is not None:
+                yield task, normalised, f"not graded, run again ({_reason(error)})"
+            else:
+                yield task, normalised, json.loads(future.result())
 
-    With one worker in this process's own kernel, otherwise on a Dask cluster.
-    """
+
+def _job(options, task: Task):
+    normalised = normalise(task.source, task.notebook)
+    job = execute.job(normalised, task.source.key, options.limits, safe=options.safe)
+    return (task, normalised), job
+
+
+def _draw(options, pages: Iterable[tuple[Path, str, dict]]) -> list[str]:
+    """Draw and write feedback pages; a sentence for each that cannot be drawn."""
+    failed = []
+    jobs = (((path, mark), job) for path, mark, job in pages)
+    with workers.forks(options.workers) as executor:
+        done = workers.finished(executor, page.draw, jobs)
+        for (path, mark), future in _shown(options, done, None, "page"):
+            error = future.exception()
+            if error is None:
+                results.write_atomically(path, future.result() + mark)
+            else:
+                failed.append(f"{path}: no feedback page can be drawn ({_reason(error)})")
+    return failed
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _shown(options, iterator, total: int | None, unit: str):
+    """With a progress bar."""
     from tqdm import tqdm
 
-    jobs = (
-        (task, execute.job(task.normalised, task.source.key, options.limits, safe=options.safe))
-        for task in tasks
-    )
-    ran = _run_here(jobs) if options.workers == 1 and not options.scheduler else None
-    with contextlib.ExitStack() as stack:
-        if ran is None and tasks:
-            client = stack.enter_context(_client(options, len(tasks)))
-            ran = _run_on_cluster(client, jobs)
-        yield from tqdm(
-            ran or (), total=len(tasks), unit="notebook", file=sys.stderr, disable=options.quiet
-        )
-
-
-def _run_here(jobs) -> Iterator[tuple[Task, dict | str]]:
-    for task, text in jobs:
-        try:
-            yield task, json.loads(execute.execute(text))
-        except RuntimeError as error:
-            yield task, f"not graded, run again ({error})"
-
-
-def _run_on_cluster(client, jobs) -> Iterator[tuple[Task, dict | str]]:
-    from distributed import as_completed
-
-    waiting = {
-        client.submit(execute.execute, text, pure=False, retries=2): task for task, text in jobs
-    }
-    for future in as_completed(list(waiting)):
-        task = waiting.pop(future)
-        error = future.exception()
-        if isinstance(error, InputError):
-            raise error
-        if error is not None:
-            yield task, f"not graded, run again ({type(error).__name__})"
-        else:
-            yield task, json.loads(future.result())
-        future.release()
-
-
-@contextlib.contextmanager
-def _client(options, count: int):
-    import distributed
-    from distributed import Client, LocalCluster
-
-    if options.scheduler is None:
-        workers = max(1, min(options.workers, count))
-        # security=True: only this user can give work to the workers, on a shared machine too.
-        with (
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                memory_limit=0,
-                dashboard_address=None,
-                security=True,
-                silence_logs=50,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
-        return
-    if not options.scheduler.startswith("tls://"):
-        raise InputError(
-            f"{options.scheduler!r} is not a tls:// address: work is given out over TLS only, so start"
-            " the scheduler with certificates (exercises/README.md says how)"
-        )
-    if options.certificates is None:
-        raise InputError("a tls:// scheduler needs --tls-ca, --tls-cert and --tls-key")
-    authority, certificate, private_key = options.certificates
-    security = distributed.Security(
-        tls_ca_file=authority,
-        tls_client_cert=certificate,
-        tls_client_key=private_key,
-        require_encryption=True,
-    )
-    try:
-        client = Client(options.scheduler, security=security, timeout=20)
-    except (OSError, TimeoutError) as error:
-        raise InputError(f"no scheduler answers at {options.scheduler} ({error})") from None
-    with client:
-        yield client
+    return tqdm(iterator, total=total, unit=unit, file=sys.stderr, disable=options.quiet)
 
 
 # --- the course's folder ---------------------------------------------------------------------

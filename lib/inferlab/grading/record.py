@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import sqlalchemy as sql
 from nbgrader import api
+from sqlalchemy import orm
 
 from inferlab.grading.checks import Verdict
 from inferlab.grading.release import Source
@@ -37,6 +37,13 @@ RESULTS = sql.Table(
     sql.Column("essays", sql.Text, nullable=False),
 )
 
+# nbgrader looks grades and comments up by notebook and has no index for it: without one, all of
+# them are read for each learner.
+_INDEXES = [
+    sql.Index(f"inferlab_{table.name}_of_notebook", table.c.notebook_id)
+    for table in (api.Grade.__table__, api.Comment.__table__)
+]
+
 
 @dataclass
 class Result:
@@ -57,6 +64,34 @@ class Result:
     timestamp: datetime | None = None
 
 
+@dataclass(frozen=True)
+class Grade:
+    """The points of one cell as they stand. by_person: a person gave them."""
+
+    name: str
+    score: float
+    max_score: float
+    by_person: bool
+    needs_person: bool
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What one learner has for one exercise. comments: {cell: text or None}."""
+
+    student: str
+    grades: list[Grade]
+    max_score: float
+    comments: dict[str, str | None]
+    seconds_late: float
+    late_penalty: float
+
+    @property
+    def score(self) -> float:
+        """Before the penalty."""
+        return sum(grade.score for grade in self.grades)
+
+
 class Gradebook:
     """The gradebook of a course, opened for writing.
 
@@ -74,6 +109,8 @@ class Gradebook:
         try:
             self._book = api.Gradebook(self.url, course_id=COURSE)
             _TABLES.create_all(self._book.engine)
+            for index in _INDEXES:
+                index.create(self._book.engine, checkfirst=True)
         except (sql.exc.SQLAlchemyError, ModuleNotFoundError) as error:
             reason = str(error).splitlines()[0]
             raise InputError(
@@ -149,7 +186,7 @@ class Gradebook:
             raise
 
     def _grade(self, result: Result, source: Source) -> None:
-        notebook = self._submitted(result, source)
+        notebook = self._submitted(result, source.name)
         before = self.session.execute(
             sql.select(RESULTS.c.essays).where(
                 (RESULTS.c.student == result.student) & (RESULTS.c.exercise == result.exercise)
@@ -158,78 +195,126 @@ class Gradebook:
         essays_before = json.loads(before) if before else {}
         verdicts = {f"{verdict.question}_check": verdict for verdict in result.verdicts}
         failed = not result.verdicts
-        for grade in notebook.grades:
-            verdict = verdicts.get(grade.cell.name)
+        by_hand = self._present(api.Grade, notebook, api.Grade.manual_score)
+        grades = {}
+        for cell, name in self._cells(source.name, api.GradeCell):
+            verdict = verdicts.get(name)
             if verdict is not None:
-                grade.auto_score = verdict.points
-                grade.needs_manual_grade = False
+                points, waits = verdict.points, False
             elif failed:
                 # A person has to look: the file could not be read, which is not an answer worth 0.
-                grade.auto_score, grade.needs_manual_grade = 0.0, grade.manual_score is None
+                points, waits = 0.0, by_hand.get(cell) is None
             else:
-                written = result.essays.get(grade.cell.name)
-                unchanged = written == essays_before.get(grade.cell.name)
-                grade.auto_score = None if written else 0.0
-                graded_by_person = grade.manual_score is not None and unchanged
-                grade.needs_manual_grade = bool(written) and not graded_by_person
-        for comment in notebook.comments:
-            answered = comment.cell.name in result.essays or comment.cell.name in {
-                v.question for v in result.verdicts if v.status != "unanswered"
-            }
-            comment.auto_comment = None if answered else "No response."
+                written = result.essays.get(name)
+                unchanged = written == essays_before.get(name)
+                graded_by_person = by_hand.get(cell) is not None and unchanged
+                points = None if written else 0.0
+                waits = bool(written) and not graded_by_person
+            grades[cell] = {"auto_score": points, "needs_manual_grade": waits}
+        self._put(api.Grade, notebook, grades, by_hand)
+        answered = {v.question for v in result.verdicts if v.status != "unanswered"}
+        answered |= set(result.essays)
+        comments = {
+            cell: {"auto_comment": None if name in answered else "No response."}
+            for cell, name in self._cells(source.name, api.SolutionCell)
+        }
+        self._put(api.Comment, notebook, comments, self._present(api.Comment, notebook))
 
-    def _submitted(self, result: Result, source: Source):
-        assignment = self._one(api.Assignment, name=source.name)
-        if self._one(api.Student, id=result.student) is None:
-            self.session.add(api.Student(id=result.student))
-            self.session.flush()
-        submission = self._one(
-            api.SubmittedAssignment, assignment_id=assignment.id, student_id=result.student
+    def _submitted(self, result: Result, exercise: str) -> str:
+        """The id of nbgrader's submitted notebook, made where there is none, with its timestamp."""
+        assignment = self._id_of(api.Assignment, name=exercise)
+        master = self._id_of(api.Notebook, assignment_id=assignment)
+        if self._id_of(api.Student, id=result.student) is None:
+            self._insert(api.Student, id=result.student)
+        submission = self._id_of(
+            api.SubmittedAssignment, assignment_id=assignment, student_id=result.student
         )
         if submission is None:
-            submission = api.SubmittedAssignment(
-                assignment_id=assignment.id, student_id=result.student
+            submission = self._insert(
+                api.SubmittedAssignment, assignment_id=assignment, student_id=result.student
             )
-            self.session.add(submission)
-            self.session.flush()
-        submission.timestamp = result.timestamp
-        (master,) = assignment.notebooks
-        notebook = next(iter(submission.notebooks), None)
-        if notebook is None:
-            notebook = api.SubmittedNotebook(notebook=master, assignment=submission)
-            self.session.add(notebook)
-            self.session.flush()
-        has_grade = {grade.cell_id for grade in notebook.grades}
-        for cell in master.grade_cells:
-            if cell.id not in has_grade:
-                self.session.add(api.Grade(cell_id=cell.id, notebook=notebook))
-        has_comment = {comment.cell_id for comment in notebook.comments}
-        for cell in master.solution_cells:
-            if cell.id not in has_comment:
-                self.session.add(api.Comment(cell_id=cell.id, notebook=notebook))
-        self.session.flush()
-        self.session.refresh(notebook)
-        return notebook
+        rows = api.SubmittedAssignment.__table__
+        self.session.execute(
+            sql.update(rows).where(rows.c.id == submission).values(timestamp=result.timestamp)
+        )
+        notebook = self._id_of(api.SubmittedNotebook, assignment_id=submission, notebook_id=master)
+        return notebook or self._insert(
+            api.SubmittedNotebook, assignment_id=submission, notebook_id=master
+        )
+
+    def _cells(self, exercise: str, kind) -> list[tuple[str, str]]:
+        """Id and name of an exercise's cells of a kind, GradeCell or SolutionCell."""
+        return self.session.execute(
+            sql.select(kind.id, kind.name)
+            .join(api.Notebook, kind.notebook_id == api.Notebook.id)
+            .join(api.Assignment)
+            .where(api.Assignment.name == exercise)
+        ).all()
+
+    def _present(self, table, notebook: str, value=None) -> dict:
+        """By the cells for which a submitted notebook has a grade or a comment: that value of it."""
+        value = table.id if value is None else value
+        rows = self.session.execute(
+            sql.select(table.cell_id, value).where(table.notebook_id == notebook)
+        )
+        return {cell: value for cell, value in rows}
+
+    def _put(self, table, notebook: str, values: dict[str, dict], present: dict) -> None:
+        """Insert or update the grades or comments of a submitted notebook, by cell.
+
+        Statements on whole tables: as objects of the ORM each row would be read and written alone.
+        """
+        rows = table.__table__
+        new = [{"cell_id": cell} | put for cell, put in values.items() if cell not in present]
+        old = [{"its_cell": cell} | put for cell, put in values.items() if cell in present]
+        if new:
+            self.session.execute(sql.insert(rows), [{"notebook_id": notebook} | row for row in new])
+        if old:
+            its = (rows.c.notebook_id == notebook) & (rows.c.cell_id == sql.bindparam("its_cell"))
+            self.session.execute(sql.update(rows).where(its), old)
+
+    def _id_of(self, table, **where) -> str | None:
+        return self.session.execute(sql.select(table.id).filter_by(**where)).scalar()
+
+    def _insert(self, table, **values) -> str:
+        return self.session.execute(sql.insert(table.__table__), values).inserted_primary_key[0]
 
     # --- scores ------------------------------------------------------------------------------
 
-    def submitted_notebooks(self, exercise: str) -> Iterable:
-        """nbgrader's submitted notebooks of an exercise, ordered by learner."""
+    def graded(self, exercise: str) -> list[Graded]:
+        """What every learner has for an exercise now, by machine and by person, in their order."""
+        return [_graded(notebook) for notebook in self._submitted_notebooks(exercise)]
+
+    def settle(self, exercise: str, late_percent: float) -> list[Graded]:
+        """What `graded` gives, after the late policy: so much of a score for each day begun."""
+        notebooks = self._submitted_notebooks(exercise)
+        for notebook in notebooks:
+            days = -(-notebook.assignment.total_seconds_late // 86_400)
+            score = sum(grade.score for grade in notebook.grades)
+            penalty = score * min(1, late_percent / 100 * days)
+            if notebook.late_submission_penalty != penalty:
+                notebook.late_submission_penalty = penalty
+        graded = [_graded(notebook) for notebook in notebooks]
+        self.session.commit()
+        return graded
+
+    def _submitted_notebooks(self, exercise: str) -> list:
+        # With everything that belongs to them, in a few queries for the whole class.
+        notebook = api.SubmittedNotebook
         return self.session.scalars(
-            sql.select(api.SubmittedNotebook)
-            .join(api.SubmittedAssignment)
-            .join(api.Assignment)
+            sql.select(notebook)
+            .join(notebook.assignment)
+            .join(api.SubmittedAssignment.assignment)
             .where(api.Assignment.name == exercise)
             .order_by(api.SubmittedAssignment.student_id)
+            .options(
+                orm.contains_eager(notebook.assignment).contains_eager(
+                    api.SubmittedAssignment.assignment
+                ),
+                orm.selectinload(notebook.grades).joinedload(api.Grade.cell.of_type(api.GradeCell)),
+                orm.selectinload(notebook.comments).joinedload(api.Comment.cell),
+            )
         ).all()
-
-    def apply_late_policy(self, percent_a_day: float) -> None:
-        """Set the penalty of every late notebook: so much of its score for each day begun."""
-        for notebook in self.session.scalars(sql.select(api.SubmittedNotebook)).all():
-            late = notebook.assignment.total_seconds_late
-            days = -(-late // 86_400)
-            notebook.late_submission_penalty = notebook.score * min(1, percent_a_day / 100 * days)
-        self.session.commit()
 
     def _one(self, table, **where):
         return self.session.scalars(sql.select(table).filter_by(**where)).first()
@@ -238,6 +323,27 @@ class Gradebook:
 def with_driver(url: str) -> str:
     """A database URL that names the PostgreSQL driver that the grading extra installs."""
     return url.replace("postgresql://", "postgresql+psycopg://", 1)
+
+
+def _graded(notebook) -> Graded:
+    grades = [
+        Grade(
+            grade.cell.name,
+            grade.score,
+            grade.cell.max_score,
+            grade.manual_score is not None,
+            grade.needs_manual_grade,
+        )
+        for grade in notebook.grades
+    ]
+    return Graded(
+        notebook.assignment.student_id,
+        grades,
+        notebook.notebook.max_score,
+        {comment.cell.name: comment.comment for comment in notebook.comments},
+        notebook.assignment.total_seconds_late,
+        notebook.late_submission_penalty or 0,
+    )
 
 
 def _to_row(result: Result) -> dict:

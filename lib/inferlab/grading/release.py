@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import ast
+import copy
 import json
 import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
@@ -44,7 +46,12 @@ class Source:
 
     @property
     def released(self) -> nbformat.NotebookNode:
-        """The notebook that learners get."""
+        """The notebook that learners get; a copy, to be changed at will."""
+        return copy.deepcopy(self._released)
+
+    @cached_property
+    def _released(self) -> nbformat.NotebookNode:
+        # Made and checked once, though every submission of a class is compared with it.
         return _prepared(self, keep_solutions=False)
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -18,10 +19,8 @@ import nbformat
 from inferlab.feedback.exercise import RECEIPT
 from inferlab.grading.checks import AnswerKey, Verdict
 from inferlab.grading.normalise import Normalised
-from inferlab.grading.record import Gradebook, Result
+from inferlab.grading.record import Graded, Result
 from inferlab.grading.release import Source
-
-_CDN = re.compile(r"<script[^>]*src=\"https?:[^>]*>\s*</script>")
 
 # Shown in the grader's and the learner's browser: no HTML, no scripts, no SVG from a submission.
 SAFE_OUTPUTS = ("text/plain", "text/latex", "image/png", "image/jpeg")
@@ -49,11 +48,10 @@ def autograded(
             notebook.cells.append(made)
         model = by_id.get(cell.id)
         if cell.cell_type == "markdown":
-            made = nbformat.v4.new_markdown_cell(
-                _without_tags(cell.source) if cell.role == "essay" else cell.source
-            )
+            text = _without_tags(cell.source) if cell.role == "essay" else cell.source
+            made = _cell("markdown", text)
         else:
-            made = nbformat.v4.new_code_cell(cell.source)
+            made = _cell("code", cell.source)
             outputs = ran["outputs"].get(str(place), [])
             if str(place) in ran["stopped"]:
                 outputs = [*outputs, _stream(f"Stopped: {ran['stopped'][str(place)]}.\n")]
@@ -80,9 +78,14 @@ def unreadable_notebook(source: Source, result: Result) -> nbformat.NotebookNode
 
 
 def _text(id: str, text: str):
-    cell = nbformat.v4.new_markdown_cell(text)
+    cell = _cell("markdown", text)
     cell.id = id
     return cell
+
+
+def _cell(cell_type: str, source: str) -> nbformat.NotebookNode:
+    # nbformat's own makers compare every cell with the schema, which takes most of their time.
+    return nbformat.from_dict({"cell_type": cell_type, "metadata": {}, "source": source})
 
 
 def _list(items) -> str:
@@ -112,11 +115,11 @@ def _safe_output(output) -> list:
     if kind == "stream":
         name = "stderr" if output.get("name") == "stderr" else "stdout"
         text = str(output.get("text", ""))[:25_000]
-        return [nbformat.v4.new_output("stream", name=name, text=text)]
+        return [{"output_type": "stream", "name": name, "text": text}]
     if kind == "error":
         lines = [str(line)[:2000] for line in list(output.get("traceback") or [])[:20]]
         name, value = str(output.get("ename", ""))[:100], str(output.get("evalue", ""))[:1000]
-        return [nbformat.v4.new_output("error", ename=name, evalue=value, traceback=lines)]
+        return [{"output_type": "error", "ename": name, "evalue": value, "traceback": lines}]
     data = output.get("data")
     if kind not in ("display_data", "execute_result") or not isinstance(data, dict):
         return []
@@ -126,7 +129,7 @@ def _safe_output(output) -> list:
     for mime in ("image/png", "image/jpeg"):
         if mime in kept and not re.fullmatch(r"[A-Za-z0-9+/=\s]+", kept[mime]):
             del kept[mime]
-    return [nbformat.v4.new_output("display_data", data=kept)] if kept else []
+    return [{"output_type": "display_data", "data": kept, "metadata": {}}] if kept else []
 
 
 # --- files -----------------------------------------------------------------------------------
@@ -140,75 +143,57 @@ def write_atomically(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
-def write_feedback(course: Path, book: Gradebook, source: Source, results: dict) -> int:
-    """The feedback pages of an exercise; writes only those that changed, and returns how many."""
-    import nbgrader
-    from nbconvert.exporters import HTMLExporter
-    from traitlets.config import Config
+def pages_to_draw(
+    course: Path, source: Source, graded: list[Graded], results: dict
+) -> Iterator[tuple[Path, str, dict]]:
+    """The feedback pages of an exercise that are missing or old: file, its last line, its job.
 
-    forms = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader"
-    config = Config()
-    config.HTMLExporter.template_name = "feedback"
-    config.HTMLExporter.extra_template_basedirs = [str(forms / "templates")]
-    styles = forms / "static" / "node_modules" / "bootstrap" / "dist" / "css"
-    config.HTMLExporter.extra_template_paths = [str(styles)]
-    exporter = HTMLExporter(config=config)
-    written = 0
-    for submitted in book.submitted_notebooks(source.name):
-        student = submitted.student.id
-        path = course / "autograded" / student / source.name / f"{source.name}.ipynb"
-        if (student, source.name) not in results or not path.is_file():
+    The last line says what a page was made of, so an unchanged one is not drawn again.
+    """
+    for one in graded:
+        path = course / "autograded" / one.student / source.name / f"{source.name}.ipynb"
+        if (one.student, source.name) not in results or not path.is_file():
             continue
-        text = path.read_text("utf-8")
-        grades = {g.cell.name: (g.score, g.max_score) for g in submitted.grades}
-        comments = {c.cell.name: c.comment for c in submitted.comments}
-        penalty = submitted.late_submission_penalty or 0
-        state = json.dumps([text, grades, comments, penalty], sort_keys=True, default=str)
-        stamp = hashlib.sha256(state.encode()).hexdigest()
-        page = course / "feedback" / student / source.name / f"{source.name}.html"
-        mark = f"<!-- feedback {stamp} -->"
-        if page.is_file() and page.read_text("utf-8").endswith(mark):
-            continue
-        notebook = nbformat.reads(text, as_version=4)
-        notebook.cells = [
-            c for c in notebook.cells if not c.metadata.get("inferlab", {}).get("rubric")
-        ]
-        for cell in notebook.cells:
-            for output in cell.get("outputs", ()):
-                # A page that is read without a network shows formulas as text.
-                output.get("data", {}).pop("text/latex", None)
-            about = cell.metadata.get("nbgrader", {})
-            if about.get("grade"):
-                about["score"], about["points"] = grades[about["grade_id"]]
-            if about.get("solution"):
-                about["comment"] = comments[about["grade_id"]]
         scores = {
-            "score": submitted.score - penalty,
-            "max_score": submitted.max_score,
-            "late_penalty": penalty,
-            "student": student,
+            "score": one.score - one.late_penalty,
+            "max_score": one.max_score,
+            "late_penalty": one.late_penalty,
+            "student": one.student,
             "assignment": source.name,
             "notebook": source.name,
         }
-        body, _ = exporter.from_notebook_node(
-            notebook, {"nbgrader": scores, "metadata": {"name": source.name}}
-        )
-        write_atomically(page, _CDN.sub("", body) + mark)
-        written += 1
-    return written
+        job = {
+            "notebook": path.read_text("utf-8"),
+            "grades": {grade.name: (grade.score, grade.max_score) for grade in one.grades},
+            "comments": one.comments,
+            "scores": scores,
+        }
+        stamp = hashlib.sha256(json.dumps(job, sort_keys=True).encode()).hexdigest()
+        mark = f"<!-- feedback {stamp} -->"
+        page = course / "feedback" / one.student / source.name / f"{source.name}.html"
+        if not _ends_with(page, mark):
+            yield page, mark, job
+
+
+def _ends_with(path: Path, text: str) -> bool:
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - len(text)))
+        return file.read() == text.encode()
 
 
 def write_tables(
-    course: Path, book: Gradebook, sources: dict[str, Source], results: dict
+    course: Path, sources: dict[str, Source], graded: dict[str, list[Graded]], results: dict
 ) -> list[dict]:
-    """submissions.csv and questions.csv; returns the rows of the first."""
+    """submissions.csv and questions.csv; returns the rows of the first. graded: by exercise."""
     submissions, questions = [], []
     for name, source in sources.items():
-        for submitted in book.submitted_notebooks(name):
-            result = results.get((submitted.student.id, name))
+        for one in graded[name]:
+            result = results.get((one.student, name))
             if result is not None:
-                submissions.append(_submission_row(submitted, result))
-                questions += _question_rows(submitted, result, source)
+                submissions.append(_submission_row(one, result))
+                questions += _question_rows(one, result, source)
     listed = {(row["student"], row["exercise"]) for row in submissions}
     for (student, exercise), result in sorted(results.items()):
         if (student, exercise) not in listed:
@@ -247,40 +232,41 @@ def _no_formula(value):
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
 
 
-def _submission_row(submitted, result: Result) -> dict:
-    penalty = submitted.late_submission_penalty or 0
-    by_person = sum(g.score for g in submitted.grades if g.manual_score is not None)
+def _submission_row(one: Graded, result: Result) -> dict:
+    by_person = sum(g.score for g in one.grades if g.by_person)
     return {
-        "student": submitted.student.id,
-        "exercise": submitted.name,
+        "student": one.student,
+        "exercise": result.exercise,
         "status": result.status,
-        "score": round(submitted.score - penalty, 4),
-        "max_score": submitted.max_score,
-        "by_machine": round(submitted.score - by_person, 4),
+        "score": round(one.score - one.late_penalty, 4),
+        "max_score": one.max_score,
+        "by_machine": round(one.score - by_person, 4),
         "by_person": round(by_person, 4),
-        "waiting_for_person": sum(g.needs_manual_grade for g in submitted.grades),
-        "seconds_late": round(submitted.assignment.total_seconds_late),
-        "late_penalty": round(penalty, 4),
+        "waiting_for_person": sum(g.needs_person for g in one.grades),
+        "seconds_late": round(one.seconds_late),
+        "late_penalty": round(one.late_penalty, 4),
         "file": result.file,
         "notes": "; ".join(result.notes),
     }
 
 
-def _question_rows(submitted, result: Result, source: Source) -> list[dict]:
+def _question_rows(one: Graded, result: Result, source: Source) -> list[dict]:
     verdicts = {verdict.question: verdict for verdict in result.verdicts}
-    grades = {grade.cell.name: grade for grade in submitted.grades}
+    grades = {grade.name: grade for grade in one.grades}
     rows = []
     for question in source.key.questions:
-        grade = grades[question.id if question.by_person else f"{question.id}_check"]
+        grade = grades.get(question.id if question.by_person else f"{question.id}_check")
+        if grade is None:  # a question that is newer than what was graded
+            continue
         verdict = verdicts.get(question.id)
         if verdict is not None:
             status = verdict.status
         elif not result.verdicts:
             status = result.status
-        elif grade.needs_manual_grade:
+        elif grade.needs_person:
             status = "waiting for person"
         else:
-            status = "graded by person" if grade.manual_score is not None else "unanswered"
+            status = "graded by person" if grade.by_person else "unanswered"
         rows.append(
             {
                 "student": result.student,
@@ -290,7 +276,7 @@ def _question_rows(submitted, result: Result, source: Source) -> list[dict]:
                 "points": grade.score,
                 "max_points": grade.max_score,
                 "mistake": verdict.mistake if verdict else "",
-                "by": "person" if grade.manual_score is not None else "machine",
+                "by": "person" if grade.by_person else "machine",
             }
         )
     return rows

@@ -43,6 +43,7 @@ _NEW_NAMESPACES = {  # from linux/sched.h
     "network": 0x40000000,
 }
 _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 4, 24, 38, 47
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -285,6 +286,11 @@ def _call(function: str, *arguments) -> None:
     if getattr(_LIBC, function)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{function}: {os.strerror(number)}")
+
+
+def end_with_parent() -> None:
+    """Have the calling process killed when its parent ends, however that happens."""
+    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def require() -> None:

@@ -1,7 +1,6 @@
 """The process that has everything imported and forks once for each run of a submission.
 
-It reads jobs as lines of JSON from its standard input and writes results as lines of JSON to its
-standard output. It never runs a learner's code itself.
+It never runs a learner's code itself.
 """
 
 from __future__ import annotations
@@ -12,11 +11,10 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 import time
 from functools import partial
 
+from inferlab.grading import child
 from inferlab.grading.sandbox import (
     WAITING,
     Limits,
@@ -32,52 +30,18 @@ MOST_REPORTED = 40_000_000  # bytes that one run may report
 GRACE_S = 2.0  # after its time limit a cell has this long to notice
 
 
-class Kernel:
-    """The warm process, as its user sees it."""
-
-    def __init__(self):
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "inferlab.grading.warm"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-        )
-
-    def run(self, job: dict) -> dict:
-        """The result of a job; InputError where no sandbox can start."""
-        line = json.dumps(job).encode() + b"\n"
-        try:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        except BrokenPipeError:
-            answer = b""
-        if not answer:
-            raise RuntimeError(f"the grader's kernel ended with code {self._process.wait()}")
-        result = json.loads(answer)
-        if "refused" in result:
-            raise InputError(result["refused"])
-        return result
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait(timeout=10)
-
-
 def run_job(shell, job: dict) -> dict:
     """Run a notebook until no cell kills it, or too many have.
 
-    Returns {"outputs": {cell: [...]}, "stopped": {cell: reason}, "seconds": ...}; the reason is one
-    of ours, the outputs are the learner's.
+    Returns {"outputs": {cell: [...]}, "stopped": {cell: reason}, "cpu_s": ...}; the reason is one
+    of ours, the outputs are the learner's, cpu_s is what running them took.
     """
     limits = Limits(**job["limits"])
     stopped: dict[int, str] = {}
-    started = time.monotonic()
+    cpu_s = 0.0
     for _ in range(RESTARTS + 1):
-        outputs, place, reason = _attempt(shell, job, limits, sorted(stopped))
+        outputs, place, reason, used = _attempt(shell, job, limits, sorted(stopped))
+        cpu_s += used
         if reason is None:
             break
         stopped[place] = reason
@@ -86,28 +50,32 @@ def run_job(shell, job: dict) -> dict:
     return {
         "outputs": {str(key): value for key, value in outputs.items()},
         "stopped": {str(key): value for key, value in stopped.items()},
-        "seconds": time.monotonic() - started,
+        "cpu_s": cpu_s,
     }
 
 
 def _attempt(shell, job, limits: Limits, skip: list[int]):
-    """One run in a fresh sandbox: outputs by cell, and the cell where it stopped and why."""
+    """One run in a fresh sandbox: outputs by cell, the cell where it stopped, why, CPU seconds."""
     box = Sandbox(limits) if job["safe"] else None
     receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
+    fork = os.fork()
+    if fork == 0:
         _become_runner(shell, job, limits, skip, box, send)
     os.close(send)
+    watch = box.usage if box is not None else partial(usage_of, fork)
     try:
-        return _listen(receive, child, limits, box)
+        ended = _listen(receive, limits, watch)
+        with contextlib.suppress(OSError, ValueError):  # nothing may be left to look at
+            return *ended, watch()[1]
+        return *ended, 0.0
     finally:
         os.close(receive)
         if box is not None:
             box.close()
         else:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+                os.killpg(fork, signal.SIGKILL)
+        os.waitpid(fork, 0)
 
 
 def _become_runner(shell, job, limits, skip, box, report: int):
@@ -115,6 +83,7 @@ def _become_runner(shell, job, limits, skip, box, report: int):
     from inferlab.grading import runner
 
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setpgid(0, 0)
         if box is not None:
             box.enter()
@@ -134,7 +103,7 @@ def _become_runner(shell, job, limits, skip, box, report: int):
         os._exit(0)
 
 
-def _listen(receive: int, child: int, limits: Limits, box):
+def _listen(receive: int, limits: Limits, watch):
     outputs: dict[int, list] = {}
     place, begun, used_before = -1, time.monotonic(), 0.0
     start, looked, used = begun, 0.0, 0.0
@@ -144,7 +113,6 @@ def _listen(receive: int, child: int, limits: Limits, box):
         if now - looked > 0.25:
             looked = now
             with contextlib.suppress(OSError):  # they may just have ended
-                watch = box.usage if box is not None else partial(usage_of, child)
                 memory, used = watch()
                 if memory > limits.memory:
                     memory, used = watch(exact=True)
@@ -180,11 +148,8 @@ def _listen(receive: int, child: int, limits: Limits, box):
                 return outputs, place, "the kernel's report cannot be read"
 
 
-def main() -> None:
-    # Results go to a copy of standard output, so that nothing that prints by mistake can be
-    # mistaken for one.
-    results = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+def prepare():
+    """Import what notebooks import; the function that runs a job."""
     from inferlab.grading import runner
 
     for module in ("sympy", "numpy", "inferlab.derive", "inferlab.roofline", "inferlab.serving"):
@@ -194,14 +159,15 @@ def main() -> None:
     # Forks never collect what was made before them: its files are closed to them.
     gc.collect()
     gc.freeze()
-    for line in sys.stdin:
+
+    def result_of(job: dict) -> dict:
         try:
-            result = run_job(shell, json.loads(line))
-        except InputError as error:
-            result = {"refused": str(error)}
-        results.write(json.dumps(result) + "\n")
-        results.flush()
+            return run_job(shell, job)
+        except InputError as error:  # no sandbox can start
+            return {"refused": str(error)}
+
+    return result_of
 
 
 if __name__ == "__main__":
-    main()
+    child.answer(prepare)
