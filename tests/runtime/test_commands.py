@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,3 +121,21 @@ def test_measure_refuses(small_measurements, tmp_path, capsys):
     assert main(["measure", "--threads", "0"]) == 2
     assert main(["measure", "--save", str(tmp_path / "no" / "where.toml")]) == 2
     assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_a_record_that_was_interrupted_leaves_the_old_one(tmp_path, monkeypatch):
+    from inferlab import runtime
+    from inferlab.cli import measure
+    from inferlab.machine import timings
+
+    def record_now(model, threads, note):
+        if threads == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(runtime, "load", lambda: SimpleNamespace(architecture=None))
+    monkeypatch.setattr(timings, "record_now", record_now)
+    monkeypatch.setattr(measure, "_show", lambda record, architecture: None)
+    path = tmp_path / "record.json"
+    path.write_text("the old one")
+    assert main(["measure", "--record", str(path)]) == 130
+    assert path.read_text() == "the old one"
