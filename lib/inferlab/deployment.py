@@ -178,7 +178,16 @@ def sequences_that_fit(
 ):
     """How many sequences of `length` tokens fit beside the weights (0: none)."""
     room = memory(d, 0, fraction=fraction, reserved=reserved).free
-    fit = ratio(room, kv_bytes(d, length, kv or d.kv or "bf16"))
+    return how_many_fit(room, kv_bytes(d, length, kv or d.kv or "bf16"))
+
+
+def how_many_fit(room, each):
+    """How many things of `each` bytes fit into `room` bytes, 0 where the room is below zero.
+
+    >>> how_many_fit(40, 12), how_many_fit(-40, 12)
+    (3, 0)
+    """
+    fit = ratio(room, each)
     whole = fit // 1 if is_array(fit) or is_symbolic(fit) else int(fit // 1)
     return maximum(0, whole)
 

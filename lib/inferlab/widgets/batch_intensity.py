@@ -49,9 +49,10 @@ class BatchIntensity(Explorer):
         import sympy
 
         from inferlab.accounting import TEXT
+        from inferlab.deployment import how_many_fit
         from inferlab.derive import symbolic_architecture
         from inferlab.derive import symbols as s
-        from inferlab.quantities import choose, maximum
+        from inferlab.quantities import choose
         from inferlab.roofline import bound_time
         from inferlab.step import decode, step
 
@@ -61,7 +62,6 @@ class BatchIntensity(Explorer):
         ridge = s.pi / s.beta
         ceiling = sympy.limit(work.intensity, s.B, sympy.oo)
         (crossing,) = sympy.solve(sympy.Eq(work.flops, ridge * work.bytes), s.B)
-        free = maximum(0, capacity - s.P * w)
         return {
             "intensity": work.intensity,
             "ceiling": ceiling,
@@ -69,5 +69,5 @@ class BatchIntensity(Explorer):
             "reaches": choose(ceiling > ridge, crossing, sympy.oo),
             "time_s": bound_time(work.flops, work.bytes, s.pi, s.beta),
             "rate": s.B / bound_time(work.flops, work.bytes, s.pi, s.beta),
-            "fit": sympy.floor(free / model.kv_bytes(s.S, b)),
+            "fit": how_many_fit(capacity - s.P * w, model.kv_bytes(s.S, b)),
         }

@@ -51,6 +51,7 @@ class KVGrowth(Explorer):
     def formulas(cls):
         import sympy
 
+        from inferlab.deployment import how_many_fit
         from inferlab.derive import symbolic_architecture
         from inferlab.derive import symbols as s
         from inferlab.quantities import maximum
@@ -64,6 +65,6 @@ class KVGrowth(Explorer):
             "weight_bytes": s.P * w,
             "free": free,
             "used": s.P * w + s.B * sequence,
-            "fit": sympy.floor(free / sequence),
-            "longest": sympy.floor(free / (s.B * sequence / s.S)),
+            "fit": how_many_fit(free, sequence),
+            "longest": how_many_fit(free, s.B * sequence / s.S),
         }

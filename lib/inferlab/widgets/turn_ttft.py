@@ -49,9 +49,10 @@ class TurnTTFT(Explorer):
     def formulas(cls):
         import sympy
 
+        from inferlab.deployment import how_many_fit
         from inferlab.derive import symbolic_architecture
         from inferlab.derive import symbols as s
-        from inferlab.quantities import choose, maximum
+        from inferlab.quantities import choose
         from inferlab.roofline import bound_time
         from inferlab.serving.growth import prompt_tokens
         from inferlab.step import Sequence, prefill, step
@@ -66,12 +67,11 @@ class TurnTTFT(Explorer):
         tail = step(model, [Sequence(fresh, prompt - fresh)])
         anew = bound_time(whole.flops, whole.bytes, s.pi, s.beta)
         conversation = model.kv_bytes(prompt + answer - 1)
-        free = maximum(0, capacity - 2 * s.P)
         return {
             "prompt": prompt,
             "constant": prompt / speed,
             "anew": anew,
             "reused": choose(turn <= 1, anew, bound_time(tail.flops, tail.bytes, s.pi, s.beta)),
             "kv": conversation,
-            "users": sympy.floor(free / conversation),
+            "users": how_many_fit(capacity - 2 * s.P, conversation),
         }
