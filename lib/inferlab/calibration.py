@@ -87,6 +87,9 @@ SHARES = ("memory", "compute", "interleaved")
 ROW_SPREAD = 0.05
 """The relative spread of one measured row about a good model."""
 
+_LEAST_ATTAINED = 1e-3
+"""The least share of its bound that a row may reach: below, its unit is a slip."""
+
 
 # --- one step --------------------------------------------------------------------------------------
 
@@ -433,8 +436,12 @@ def left_out_because(row: Measurement) -> str | None:
         return f"its batch is {row.batch[:40] or 'unstated'!r}"
     try:
         row.case  # noqa: B018
+        attained = row.attained
     except InputError as error:
-        return str(error)
+        return str(error).removeprefix(f"{row.id} ")
+    if not _LEAST_ATTAINED <= attained <= 1:
+        how = "beats its bound" if attained > 1 else "reaches next to nothing of its bound"
+        return f"it {how}: check its value and unit"
     return None
 
 

@@ -114,7 +114,7 @@ class Measurement:
             accelerator=self.accelerator,
             gpus=self.n_gpu,
             weights=self.weights,
-            kv=None if self.kv_dtype in ("", "unstated") else self.kv_dtype,
+            kv=None if self.kv_dtype in ("", "unstated") else dtype(self.kv_dtype),
         )
 
     # --- the bound ---
@@ -299,7 +299,7 @@ def read(path) -> list[Measurement]:
 def _parse(lines, where):
     reader = csv.DictReader(lines, restkey="more", restval="")
     try:
-        rows = list(reader)
+        rows = [(reader.line_num, row) for row in reader]
     except csv.Error as error:
         raise InputError(f"{where}, line {reader.line_num}: {error}: expected a CSV file") from None
     columns = reader.fieldnames or ()
@@ -310,7 +310,7 @@ def _parse(lines, where):
             f"{where}: columns that are not read: {', '.join(unread)[:120]}", stacklevel=3
         )
     seen = {}
-    for line, row in enumerate(rows, 2):
+    for line, row in rows:
         try:
             measurement = _measurement(row)
         except InputError as error:
@@ -359,14 +359,20 @@ def accelerator(name: str) -> Accelerator:
 
 
 def dtype(name: str) -> str:
-    """The dtype that a published name means."""
-    return names()["dtypes"].get(name, name)
+    """The dtype that a published name means, in whatever case."""
+    return names()["dtypes"].get(name, name.casefold())
 
 
 def engine(label: str) -> str:
-    """The engine that a published label means; InputError for a label that is not listed."""
+    """The engine that a published label means; InputError for a label that is not listed.
+
+    A label may add a version to the name of an engine: 'vllm 0.10.2' is vLLM.
+    """
     for known, entry in names()["engines"].items():
         if label.casefold() in map(str.casefold, entry["labels"]):
+            return known
+    for known in names()["engines"]:
+        if label.casefold().startswith(f"{known.casefold()} "):
             return known
     raise InputError(f"unknown engine {label!r}: expected one of {', '.join(names()['engines'])}")
 

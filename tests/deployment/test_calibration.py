@@ -191,12 +191,18 @@ def test_an_engine_without_prefill_rows_says_nothing_of_prefill():
         ("TensorRT-LLM", "H100-SXM", "TensorRT-LLM"),
         ("TensorRT-LLM", "A100-SXM-80GB", "TensorRT-LLM 0.5-0.6"),
         ("TensorRT-LLM 0.6.1", "H100-SXM", "TensorRT-LLM 0.5-0.6"),
+        ("vllm 0.10.2", "H100-SXM", "vLLM"),
         ("SGLang", "H100-SXM", None),  # none of its rows can be fitted: all engines together
         (None, "B200", None),
     ],
 )
 def test_the_group_that_answers(asked, machine, engine):
     assert calibration.find(machine, asked).engine == engine
+
+
+def test_dtypes_are_read_in_whatever_case():
+    assert measurements.dtype("FP8") == "fp8"
+    assert measurements.dtype("Q8_0") == "q8_0"
 
 
 def test_an_unknown_engine_is_refused():

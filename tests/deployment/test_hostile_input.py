@@ -177,11 +177,22 @@ def test_a_file_of_rows_that_is_wrong_is_refused_with_its_line(tmp_path, changes
         ({"batch": "0"}, "a batch of 0"),
         ({"output_len": "0"}, "of 0 output tokens"),
         ({"input_len": "² cached + 3"}, "'²' is not a number"),
+        # 8 ms in another unit: a file fitted on it would be refused when it is read.
+        ({"value": "0.000008"}, "it beats its bound: check its value and unit"),
+        ({"unit": "s", "value": "8000"}, "it reaches next to nothing of its bound"),
     ],
 )
 def test_a_row_that_cannot_be_fitted_says_why(tmp_path, change, why):
     (row,) = measurements.read(rows(tmp_path, change))
     assert why in calibration.left_out_because(row)
+
+
+def test_the_line_of_a_wrong_row_is_that_of_the_file(tmp_path):
+    path = rows(tmp_path, {}, {"value": "x"})
+    header, first, second = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join([header, "", first, "", second]), "utf-8")
+    with pytest.raises(InputError, match="line 5: the value is 'x'"):
+        measurements.read(path)
 
 
 def test_columns_that_are_not_read_are_said(tmp_path):

@@ -198,6 +198,13 @@ def test_a_full_cache_refuses_and_stays_as_it_was(tiny):
     assert cache.length == 2
 
 
+def test_two_sequences_of_a_step_cannot_share_a_cache(tiny):
+    cache = tiny.decoder.new_cache(8)
+    with pytest.raises(InputError, match="share one cache"):
+        tiny.decoder.step([([4, 5], cache), ([6], cache)])
+    assert cache.length == 0
+
+
 @pytest.mark.parametrize("capacity", [0, -1, 65])
 def test_caches_that_the_model_cannot_use(tiny, capacity):
     with pytest.raises(InputError, match="this model takes 1 to 64"):

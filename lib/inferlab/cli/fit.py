@@ -51,7 +51,10 @@ def run(args) -> int:
     found = calibration.fit(rows)
     reasons = {row.id: why for row in rows if (why := calibration.left_out_because(row))}
     if not found:
-        shown = "; ".join(f"{id}: {why}" for id, why in list(reasons.items())[:3])
+        first: dict[str, str] = {}  # the first row of each reason
+        for id, why in reasons.items():
+            first.setdefault(why, id)
+        shown = "; ".join(f"{id}: {why}" for why, id in list(first.items())[:3])
         raise InputError(
             f"{args.rows} has no accelerator with {calibration.MIN_ROWS} rows that can be fitted"
             + (f" ({shown})" if shown else "")

@@ -128,6 +128,8 @@ class Decoder:
     def hidden(self, sequences):
         """The step without its output head: (all new tokens, d), normalized for the head."""
         sequences = [self._checked(ids, cache) for ids, cache in sequences]
+        if len({id(cache) for _, cache in sequences}) < len(sequences):
+            raise InputError("two sequences of a step share one cache: expected one for each")
         x = self.embedding[np.concatenate([ids for ids, _ in sequences])]
         positions = np.concatenate(
             [np.arange(cache.length, cache.length + len(ids)) for ids, cache in sequences]
