@@ -193,6 +193,7 @@ def test_what_a_quantization_leaves_open_is_said(left, said):
         ({"quant_method": "qtip"}, "quant_method is 'qtip'"),
         ({"quant_method": "gptq", "bits": 3}, "bits is 3"),
         ({"quant_method": "awq"}, "bits is None"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": False}, "load_in_8bit is None"),
         ({"quant_method": "modelopt"}, "quant_algo is None"),
         (
             {"quant_method": "compressed-tensors", "config_groups": []},

@@ -41,7 +41,8 @@ def weight_dtype(quantization, where: str) -> str:
         bits = quantization.get("bits", quantization.get("w_bit", quantization.get("nbits")))
         return _known(_BY_BITS, bits, "bits", where)
     if method == "bitsandbytes":
-        return "int4" if quantization.get("load_in_4bit") else "int8"
+        bits = next((bits for bits in _BY_BITS if quantization.get(f"load_in_{bits}bit")), None)
+        return _known(_BY_BITS, bits, "load_in_4bit or load_in_8bit", where)
     if method == "compressed-tensors":
         return _compressed_tensors(quantization, where)
     raise InputError(
