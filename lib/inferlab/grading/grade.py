@@ -287,7 +287,7 @@ def _run(options, tasks: list[Task]) -> Iterator[tuple[Task, Normalised, dict | 
     )
     with where as executor:
         done = workers.finished(executor, execute.execute, jobs)
-        for (task, normalised), future in _shown(options, done, len(tasks), "notebook"):
+        for (task, normalised), future in _shown(options, done, len(tasks), " notebooks"):
             error = future.exception()
             if isinstance(error, InputError):
                 raise error
@@ -309,7 +309,7 @@ def _draw(options, pages: Iterable[tuple[Path, str, dict]]) -> list[str]:
     jobs = (((path, mark), job) for path, mark, job in pages)
     with workers.forks(options.workers) as executor:
         done = workers.finished(executor, page.draw, jobs)
-        for (path, mark), future in _shown(options, done, None, "page"):
+        for (path, mark), future in _shown(options, done, None, " feedback pages"):
             error = future.exception()
             if error is None:
                 results.write_atomically(path, future.result() + mark)

@@ -302,18 +302,24 @@ def write_summary(
             ]
             parts.append(_exercise_summary(source, graded, scores))
     attention = [row for row in rows if row["status"] != "graded" or row["notes"]]
+    parts.append('<a id="attention"></a>')
     parts.append(_table("Look at these", ["student", "exercise", "status", "notes"], attention))
+    if not attention:
+        parts.append("<p>No file needs a look.</p>")
     body = "\n".join(parts)
     write_atomically(course / "results" / "summary.html", _PAGE.replace("BODY", body))
 
 
 def _totals(rows: list[dict]) -> str:
     count = Counter(row["status"] for row in rows)
-    waiting = sum(int(row.get("waiting_for_person") or 0) for row in rows)
+    # Of a file that cannot be read every question waits: it is counted as one file instead.
+    read = [row for row in rows if row["status"] in ("graded", "partly run")]
+    waiting = sum(int(row["waiting_for_person"]) for row in read)
     states = ", ".join(f"{number} {status}" for status, number in count.most_common())
     return (
         f"<p>{len(rows)} submissions: {html.escape(states)}."
-        f" {waiting} answers wait for a person.</p>"
+        f" {waiting} answers in words wait for a person. Files that need a look are listed"
+        ' <a href="#attention">below</a>.</p>'
     )
 
 
