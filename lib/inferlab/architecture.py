@@ -113,7 +113,8 @@ class Architecture:
     tied: the output head is the transposed token table. qkv_bias, out_bias, ffn_bias, head_bias:
     which projections have biases. norms_per_layer, norm_bias, final_norm, embedding_norm, qk_norm:
     the normalisations (embedding_norm: one before the first layer; qk_norm is the number of
-    parameters a layer that normalise queries and keys).
+    parameters a layer that normalise queries and keys). activation_parameters: those of a learned
+    activation in each dense FFN.
     sinks: one attention-sink logit a head. learned_positions: rows of a learned position table
     (0: rotary). position_limit: positions that such a table can serve (None: no hard limit).
     max_positions: nominal context length. window (W): keys a query of a windowed layer sees, its
@@ -145,6 +146,7 @@ class Architecture:
     final_norm: bool = True
     embedding_norm: bool = False
     qk_norm: Any = 0
+    activation_parameters: int = 0
     sinks: bool = False
     learned_positions: int = 0
     position_limit: int | None = None
@@ -313,7 +315,8 @@ class Architecture:
             "embedding_projections": elements(self.embedding_matrices),
             "attention": layers * self._attention_parameters(),
             "dense_ffn_and_shared_experts": (
-                dense * self._ffn_parameters(self.ffn, self.ffn_bias) + shared
+                dense * (self._ffn_parameters(self.ffn, self.ffn_bias) + self.activation_parameters)
+                + shared
             ),
             "routed_experts": routed,
             "router": router,

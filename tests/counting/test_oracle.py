@@ -19,6 +19,9 @@ ORACLE = {m["name"]: m for m in json.loads((DATA / "oracle" / "models.json").rea
 FURTHER = json.loads((DATA / "further" / "models.json").read_text())
 WAYS = {"absorbed": "absorbed", "expanded": "cache_expanded_kv", "reexpand": "as_hf_reexpand"}
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*attention in chunks:inferlab.hf_config.ConfigWarning"
+)
 oracle = pytest.mark.parametrize("name", ORACLE)
 variant = pytest.mark.parametrize("name", FURTHER["small"])
 
@@ -160,6 +163,17 @@ def test_cache_of_each_variant(name):
         # no engine makes.
         copies = model.heads // model.kv_heads if name.startswith("falcon, grouped") else 1
         assert model.kv_elements(int(length)) * copies == count
+
+
+@pytest.mark.parametrize("name", FURTHER["masked"])
+def test_a_window_leaves_the_pairs_that_the_mask_lets_through(name):
+    expected = FURTHER["masked"][name]
+    model = Architecture.from_hf_config(expected["config"])
+    assert model.windowed_layers
+    for length, pairs in expected["pairs"].items():
+        counts = flops(model, prefill(int(length)))
+        # Queries with keys, then weights with values: 2 FLOPs an element of each head.
+        assert counts["attention_scores_values"] == pairs * 2 * 2 * model.heads * model.head_dim
 
 
 @pytest.mark.parametrize("name", FURTHER["full_size"])

@@ -49,8 +49,18 @@ def _kv_heads(c: Config, fields) -> int:
     return kv_heads
 
 
-def set_windows(c: Config, fields, windowed: Callable[[int], bool], window: int | None):
-    """Set the sliding window: `layer_types` decides layer by layer, else `windowed(index)`."""
+def set_windows(
+    c: Config,
+    fields,
+    windowed: Callable[[int], bool],
+    window: int | None,
+    kind: str = "sliding_attention",
+    key: str = "sliding_window",
+):
+    """Set the window: `layer_types` decides layer by layer, else `windowed(index)`.
+
+    kind, key: what the windowed layers are called there, and the key that gives the window.
+    """
     layers = fields["layers"]
     if c.has("layer_types"):
         types = c.items("layer_types")
@@ -60,14 +70,13 @@ def set_windows(c: Config, fields, windowed: Callable[[int], bool], window: int 
                 f" {layers}: expected one type a layer"
             )
         for each in types:
-            if each not in ("full_attention", "attention", "sliding_attention"):
+            if each not in ("full_attention", "attention", kind):
                 raise InputError(
-                    f"{c.where}: layer_types holds {short(each)}: expected full_attention or"
-                    " sliding_attention"
+                    f"{c.where}: layer_types holds {short(each)}: expected full_attention or {kind}"
                 )
-        count = types.count("sliding_attention")
+        count = types.count(kind)
         if count and window is None:
-            raise InputError(f"{c.where}: layer_types has sliding layers but sliding_window is off")
+            raise InputError(f"{c.where}: layer_types has {kind} but {key} is off")
     else:
         count = 0 if window is None else sum(1 for index in range(layers) if windowed(index))
     if count:
@@ -158,15 +167,18 @@ def _qwen3(c: Config, fields):
     fields["qk_norm"] = 2 * fields["head_dim"]
 
 
+def layer_numbers(c: Config, key: str) -> list[int]:
+    """A list of layers by their number."""
+    for index in c.items(key):
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise InputError(f"{c.where}: {key} holds {short(index)}: expected layer numbers")
+    return c.items(key)
+
+
 def _sparse_layers(c: Config, fields) -> int:
     """How many layers have experts, by decoder_sparse_step and mlp_only_layers."""
     step = c.size("decoder_sparse_step")
-    dense = c.items("mlp_only_layers")
-    for index in dense:
-        if isinstance(index, bool) or not isinstance(index, int):
-            raise InputError(
-                f"{c.where}: mlp_only_layers holds {short(index)}: expected layer numbers"
-            )
+    dense = layer_numbers(c, "mlp_only_layers")
     return sum((i + 1) % step == 0 and i not in dense for i in range(fields["layers"]))
 
 
@@ -622,6 +634,7 @@ ALIASES = {
 
 TEXT_MODELS = {
     "gemma3": "gemma3_text",
+    "llama4": "llama4_text",
     "mistral3": "mistral",
     "llava": "llama",
     "qwen2_vl": "qwen2",

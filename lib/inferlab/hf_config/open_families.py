@@ -5,9 +5,12 @@ Read like the ones in `families`, after the same classes of transformers 5.24.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from inferlab.hf_config.families import (
+    FAMILIES,
     GPT_NAMES,
     LLAMA_DEFAULTS,
     MISTRAL_DEFAULTS,
@@ -16,6 +19,7 @@ from inferlab.hf_config.families import (
     experts_of,
     gpt2,
     head_dim,
+    layer_numbers,
     llama,
     mistral,
     mixtral,
@@ -24,8 +28,8 @@ from inferlab.hf_config.families import (
     switched_window,
     window_of,
 )
-from inferlab.hf_config.keys import Config, Family
-from inferlab.quantities import InputError
+from inferlab.hf_config.keys import Config, Family, warn
+from inferlab.quantities import InputError, short
 
 
 def _all_heads(fields) -> int:
@@ -47,6 +51,35 @@ def _gpt_neox(c: Config, fields):
         "kv_heads": fields["heads"],
     }
     attention_bias(c, fields)
+
+
+def _gpt_neo(c: Config, fields):
+    positions = c.size("max_position_embeddings")
+    fields |= {
+        "ffn": c.size_or("intermediate_size", 4 * fields["hidden"]),
+        "head_dim": head_dim(c, fields),
+        "kv_heads": fields["heads"],
+        "learned_positions": positions,
+        "position_limit": positions,
+    }
+    layers = local = 0
+    for part in c.items("attention_types"):
+        match part:
+            case [list(kinds), int(repeats)] if all(kind in ("global", "local") for kind in kinds):
+                layers += len(kinds) * repeats
+                local += kinds.count("local") * repeats
+            case _:
+                raise InputError(
+                    f"{c.where}: attention_types holds {short(part)}: expected global and local, and"
+                    " how often they repeat, as in [['global', 'local'], 12]"
+                )
+    if layers != fields["layers"]:
+        raise InputError(
+            f"{c.where}: attention_types gives {layers} layers and num_layers is"
+            f" {fields['layers']}: expected as many"
+        )
+    if local:
+        fields |= {"window": c.size("window_size"), "windowed_layers": local}
 
 
 def _gpt_bigcode(c: Config, fields):
@@ -80,6 +113,33 @@ def _mpt(c: Config, fields):
         "ffn": c.size("expansion_ratio") * fields["hidden"],
         "head_dim": head_dim(c, fields),
         "kv_heads": fields["heads"],
+    }
+
+
+def _nested(c: Config, key: str, defaults: dict[str, Any]) -> Config:
+    """The part of a config under a key of its own."""
+    values = c.get(key) or {}
+    if not isinstance(values, dict):
+        raise InputError(f"{c.where}: {key} is {short(values)}: expected a JSON object")
+    return Config(values, f"{c.where}: {key}", replace(c.family, defaults=defaults))
+
+
+def _dbrx(c: Config, fields):
+    attention = _nested(c, "attn_config", {"kv_n_heads": 1})
+    experts = _nested(
+        c, "ffn_config", {"ffn_hidden_size": 3584, "moe_num_experts": 4, "moe_top_k": 1}
+    )
+    width = experts.size("ffn_hidden_size")
+    fields |= {
+        "ffn": width,
+        "head_dim": head_dim(c, fields),
+        "kv_heads": attention.size("kv_n_heads"),
+    }
+    fields["moe"] = {
+        "experts": experts.size("moe_num_experts"),
+        "active": experts.size("moe_top_k"),
+        "ffn": width,
+        "layers": fields["layers"],
     }
 
 
@@ -194,10 +254,49 @@ def _ernie(c: Config, fields):
     _biases(fields, c.flag("use_bias"))
 
 
+def _ernie_moe(c: Config, fields):
+    _ernie(c, fields)
+    fields["head_bias"] = c.flag("use_bias")
+    interval, first = c.size("moe_layer_interval"), c.size("moe_layer_start_index", least=0)
+    last = c.size("moe_layer_end_index", least=-1)
+    last = fields["layers"] - 1 if last == -1 else last
+    layers = sum(
+        (index + 1) % interval == 0 and first <= index <= last for index in range(fields["layers"])
+    )
+    if layers:
+        width = c.size("moe_intermediate_size")
+        fields["moe"] = {
+            "experts": c.size("num_experts"),
+            "active": c.size("num_experts_per_tok"),
+            "ffn": width,
+            "layers": layers,
+            "shared_ffn": c.size("moe_num_shared_experts", least=0) * width,
+        }
+
+
 def _hunyuan(c: Config, fields):
     plain_decoder(c, fields)
     attention_bias(c, fields)
     fields["qk_norm"] = 2 * fields["head_dim"]
+
+
+def _hunyuan_moe(c: Config, fields):
+    _hunyuan(c, fields)
+    active = c.get("num_experts_per_tok")
+    if isinstance(active, list):
+        # Each layer's own; only an equal number on all layers is one architecture here.
+        if len(active) < fields["layers"] or any(each != active[0] for each in active):
+            raise InputError(
+                f"{c.where}: moe_topk is {short(active)}: expected one number, the same on each layer"
+            )
+        c = Config(c.values | {"num_experts_per_tok": active[0]}, c.where, c.family)
+    fields["moe"] = {
+        "experts": experts_of(c),
+        "active": c.size("num_experts_per_tok"),
+        "ffn": fields["ffn"],
+        "layers": fields["layers"],
+        "shared_ffn": fields["ffn"],
+    }
 
 
 def _minimax_m2(c: Config, fields):
@@ -211,21 +310,70 @@ def _exaone4(c: Config, fields):
     _windows_but_every(c, fields)
 
 
-def _smollm3(c: Config, fields):
-    llama(c, fields)
-    rotary = c.items("no_rope_layers")
+def _rotary(c: Config) -> Callable[[int], bool]:
+    """Which layers have rotary positions."""
+    listed = c.items("no_rope_layers")
     interval = c.size("no_rope_layer_interval")
 
-    def windowed(index):
-        """The layers without rotary positions are the windowed ones, if any."""
-        return not rotary[index] if index < len(rotary) else (index + 1) % interval == 0
+    def rotary(index):
+        return bool(listed[index]) if index < len(listed) else (index + 1) % interval != 0
 
-    set_windows(c, fields, windowed, switched_window(c))
+    return rotary
+
+
+def _smollm3(c: Config, fields):
+    llama(c, fields)
+    rotary = _rotary(c)
+    # The layers without rotary positions are the windowed ones, if any.
+    set_windows(c, fields, lambda index: not rotary(index), switched_window(c))
 
 
 def _ministral(c: Config, fields):
     plain_decoder(c, fields)
     set_windows(c, fields, every_layer, window_of(c))
+
+
+# --- Meta, Arcee, the Swiss AI initiative, Kyutai ---
+
+
+def _apertus(c: Config, fields):
+    plain_decoder(c, fields)
+    attention_bias(c, fields)
+    fields["qk_norm"] = 2 * fields["head_dim"]
+    if c.get("hidden_act") == "xielu":
+        fields["activation_parameters"] = 2
+
+
+def _helium(c: Config, fields):
+    llama(c, fields)
+    fields["out_bias"] = False
+
+
+def _llama4(c: Config, fields):
+    plain_decoder(c, fields)
+    attention_bias(c, fields)
+    width, fields["ffn"] = fields["ffn"], c.size("intermediate_size_mlp")
+    step = c.size("interleave_moe_layer_step")
+    sparse = range(step - 1, fields["layers"], step)
+    if c.has("moe_layers"):
+        sparse = set(layer_numbers(c, "moe_layers")) & set(range(fields["layers"]))
+    if sparse:
+        fields["moe"] = {
+            "experts": experts_of(c),
+            "active": c.size("num_experts_per_tok"),
+            "ffn": width,
+            "layers": len(sparse),
+            "shared_ffn": width,
+        }
+    chunk = c.size_or("attention_chunk_size", None)
+    set_windows(c, fields, _rotary(c), chunk, "chunked_attention", "attention_chunk_size")
+    if "window" in fields:
+        # A token sees its chunk's earlier tokens; the last one of a chunk sees as many as a window.
+        warn(
+            f"{c.where}: attention in chunks of {chunk} tokens is counted exactly up to {chunk}"
+            f" tokens, and beyond as a window of {chunk} keys, which is the most that a token of a"
+            " chunk attends to"
+        )
 
 
 _MOE = {"sliding_window": None, "num_experts": 8, "num_experts_per_tok": 2}
@@ -268,6 +416,23 @@ OPEN_FAMILIES = {
         _gpt_neox,
         traits=_UNGATED | {"ffn_bias": True},
     ),
+    "gpt_neo": Family(
+        {
+            "vocab_size": 50257,
+            "hidden_size": 2048,
+            "intermediate_size": None,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 16,
+            "max_position_embeddings": 2048,
+            "attention_types": [[["global", "local"], 12]],
+            "window_size": 256,
+            "tie_word_embeddings": True,
+        },
+        _gpt_neo,
+        names={"num_hidden_layers": "num_layers", "num_attention_heads": "num_heads"},
+        traits=_UNGATED | {"out_bias": True, "ffn_bias": True},
+    ),
+    "codegen": FAMILIES["gptj"],
     "gpt_bigcode": Family(
         {
             "vocab_size": 50257,
@@ -337,6 +502,25 @@ OPEN_FAMILIES = {
             "max_position_embeddings": "max_seq_len",
         },
         traits={"gated": False},
+    ),
+    "dbrx": Family(
+        {
+            "vocab_size": 32000,
+            "hidden_size": 2048,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 16,
+            "max_position_embeddings": 2048,
+            "attn_config": None,
+            "ffn_config": None,
+            "tie_word_embeddings": False,
+        },
+        _dbrx,
+        names={
+            "hidden_size": "d_model",
+            "num_hidden_layers": "n_layers",
+            "num_attention_heads": "n_heads",
+            "max_position_embeddings": "max_seq_len",
+        },
     ),
     "olmo": Family(_OLMO, _olmo, traits={"norms_per_layer": 0, "final_norm": False}),
     "olmo2": Family(_OLMO, _olmo2),
@@ -466,7 +650,34 @@ OPEN_FAMILIES = {
         },
         _ernie,
     ),
+    "ernie4_5_moe": Family(
+        LLAMA_DEFAULTS | _TIED
+        | {
+            "vocab_size": 103424,
+            "hidden_size": 2560,
+            "intermediate_size": 12288,
+            "num_hidden_layers": 28,
+            "num_attention_heads": 20,
+            "num_key_value_heads": 4,
+            "max_position_embeddings": 131072,
+            "use_bias": False,
+            "moe_intermediate_size": 1536,
+            "num_experts": 64,
+            "num_experts_per_tok": 6,
+            "moe_num_shared_experts": 2,
+            "moe_layer_start_index": 1,
+            "moe_layer_end_index": -1,
+            "moe_layer_interval": 1,
+        },
+        _ernie_moe,
+        names={"num_experts": "moe_num_experts", "num_experts_per_tok": "moe_k"},
+    ),
     "hunyuan_v1_dense": Family(LLAMA_DEFAULTS | {"vocab_size": 290943}, _hunyuan),
+    "hunyuan_v1_moe": Family(
+        LLAMA_DEFAULTS | {"vocab_size": 290943, "num_experts": 1, "num_experts_per_tok": 1},
+        _hunyuan_moe,
+        names={"num_experts_per_tok": "moe_topk"},
+    ),
     "minimax_m2": Family(
         LLAMA_DEFAULTS
         | _MOE
@@ -525,5 +736,59 @@ OPEN_FAMILIES = {
             "sliding_window": None,
         },
         _ministral,
+    ),
+    "llama4_text": Family(
+        LLAMA_DEFAULTS
+        | {
+            "vocab_size": 202048,
+            "hidden_size": 5120,
+            "intermediate_size": 8192,
+            "intermediate_size_mlp": 16384,
+            "num_hidden_layers": 48,
+            "num_attention_heads": 40,
+            "num_key_value_heads": 8,
+            "head_dim": 128,
+            "max_position_embeddings": 131072,
+            "num_experts": 16,
+            "num_experts_per_tok": 1,
+            "moe_layers": None,
+            "interleave_moe_layer_step": 1,
+            "no_rope_layers": None,
+            "no_rope_layer_interval": 4,
+            "attention_chunk_size": 8192,
+            "layer_types": None,
+        },
+        _llama4,
+    ),
+    "arcee": Family(
+        LLAMA_DEFAULTS
+        | {"hidden_size": 2560, "intermediate_size": 18432, "max_position_embeddings": 4096},
+        llama,
+        traits={"gated": False},
+    ),
+    "apertus": Family(
+        LLAMA_DEFAULTS
+        | {
+            "vocab_size": 131072,
+            "intermediate_size": 14336,
+            "max_position_embeddings": 65536,
+            "hidden_act": "xielu",
+        },
+        _apertus,
+        traits={"gated": False},
+    ),
+    "helium": Family(
+        LLAMA_DEFAULTS
+        | {
+            "vocab_size": 48000,
+            "hidden_size": 2560,
+            "intermediate_size": 7040,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 20,
+            "num_key_value_heads": 20,
+            "head_dim": 128,
+            "max_position_embeddings": 4096,
+        },
+        _helium,
     ),
 }  # fmt: skip

@@ -5,7 +5,8 @@ tests do not: they read the file. Run it as `python tests/data/further/make.py`.
 
 small: configs of odd, distinct sizes, each a variant of its family. Their models are built on the CPU
 and run under FlopCounterMode: parameters, FLOPs of prefill (all logits, last logits, the head alone)
-and decode, elements of the cache. Attention is full, as computed. full_size: published shapes, built on
+and decode, elements of the cache. Attention is full, as computed. masked: pairs that a window leaves,
+by the model's own masks. full_size: published shapes, built on
 the meta device: parameters only.
 """
 
@@ -45,6 +46,17 @@ DEEPSEEK = dict(
     BASE, num_key_value_heads=6, kv_lora_rank=20, q_lora_rank=28, qk_nope_head_dim=10, qk_rope_head_dim=8,
     v_head_dim=14, moe_intermediate_size=24, n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=2,
     n_group=1, topk_group=1,
+)  # fmt: skip
+ERNIE = dict(BASE, moe_num_experts=8, moe_k=3, moe_num_shared_experts=2, moe_intermediate_size=20)
+GPT_NEO = dict(
+    model_type="gpt_neo", vocab_size=101, hidden_size=48, num_layers=4, num_heads=6,
+    max_position_embeddings=64, attention_types=[[["global", "local"], 2]], bos_token_id=1, eos_token_id=2,
+)  # fmt: skip
+# Its code passes each token through all experts, most of them weighted by zero: its FLOPs are those of
+# a sparse model where all are active.
+LLAMA4 = dict(
+    BASE, head_dim=10, intermediate_size_mlp=92, num_local_experts=4, num_experts_per_tok=4,
+    attention_chunk_size=9,
 )  # fmt: skip
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -285,8 +297,70 @@ SMALL = {
         layer_types=[SLIDING, FULL, SLIDING, SLIDING, FULL],
     ),
     "ministral3": dict(BASE, model_type="ministral3", head_dim=10),
+    # Its code computes and stores all keys and masks those outside the window: see MASKED.
+    "gpt_neo": dict(GPT_NEO, window_size=64),
+    "codegen": dict(GPT, model_type="codegen", n_head=8, rotary_dim=4),
+    "codegen, n_inner": dict(GPT, model_type="codegen", n_head=8, rotary_dim=4, n_inner=77),
+    "dbrx": dict(
+        model_type="dbrx",
+        vocab_size=101,
+        d_model=48,
+        n_layers=3,
+        n_heads=6,
+        max_seq_len=64,
+        attn_config=dict(kv_n_heads=2, clip_qkv=8.0, rope_theta=10000.0),
+        ffn_config=dict(ffn_hidden_size=20, moe_num_experts=6, moe_top_k=3),
+    ),
+    "ernie4_5_moe": dict(ERNIE, model_type="ernie4_5_moe"),
+    "ernie4_5_moe, dense layers between, biases, untied": dict(
+        ERNIE,
+        model_type="ernie4_5_moe",
+        num_hidden_layers=9,
+        moe_layer_start_index=2,
+        moe_layer_end_index=6,
+        moe_layer_interval=2,
+        moe_num_shared_experts=0,
+        use_bias=True,
+        tie_word_embeddings=False,
+    ),
+    "hunyuan_v1_moe": dict(
+        BASE,
+        model_type="hunyuan_v1_moe",
+        head_dim=10,
+        num_experts=6,
+        moe_topk=3,
+        attention_bias=True,
+    ),
+    "hunyuan_v1_moe, experts by layer": dict(
+        BASE, model_type="hunyuan_v1_moe", head_dim=10, num_experts=6, moe_topk=[2] * 5
+    ),
+    "llama4_text": dict(LLAMA4, model_type="llama4_text"),
+    "llama4_text, dense layers between, biases, no chunks": dict(
+        LLAMA4,
+        model_type="llama4_text",
+        interleave_moe_layer_step=2,
+        attention_bias=True,
+        attention_chunk_size=None,
+    ),
+    "llama4_text, layers listed": dict(
+        LLAMA4, model_type="llama4_text", moe_layers=[0, 3, 4], no_rope_layers=[1, 0, 0, 1, 0]
+    ),
+    "arcee": dict(BASE, model_type="arcee", attention_bias=True, mlp_bias=True),
+    "apertus": dict(BASE, model_type="apertus", attention_bias=True),
+    "apertus, another activation": dict(BASE, model_type="apertus", hidden_act="silu"),
+    "helium": dict(BASE, model_type="helium", head_dim=8, attention_bias=True, mlp_bias=True),
+}
+MASKED = {
+    "gpt_neo": dict(GPT_NEO, window_size=9),
+    "gpt_neo, two in three": dict(
+        GPT_NEO, window_size=7, num_layers=6, attention_types=[[["local", "global", "local"], 2]]
+    ),
 }
 
+LLAMA_4_SCOUT = dict(
+    model_type="llama4_text", max_position_embeddings=10485760, num_local_experts=16,
+    interleave_moe_layer_step=1,
+)  # fmt: skip
 GEMMA_3_4B = dict(
     model_type="gemma3_text", hidden_size=2560, intermediate_size=10240, num_hidden_layers=34,
     sliding_window=1024,
@@ -330,6 +404,22 @@ FULL_SIZE = {
         model_type="glm4_moe", head_dim=128, attention_bias=True, max_position_embeddings=131072, vocab_size=151552,
         hidden_size=4096, num_hidden_layers=46, num_attention_heads=96,
     ),
+    "Llama-4-Scout-17B-16E": dict(model_type="llama4", text_config=LLAMA_4_SCOUT, vision_config={"model_type": "llama4_vision_model"}),
+    "Llama-4-Maverick-17B-128E": dict(model_type="llama4_text", num_local_experts=128, interleave_moe_layer_step=2),
+    "dbrx-base": dict(
+        model_type="dbrx", vocab_size=100352, d_model=6144, n_layers=40, n_heads=48, max_seq_len=32768,
+        attn_config=dict(kv_n_heads=8, clip_qkv=8, rope_theta=500000),
+        ffn_config=dict(ffn_hidden_size=10752, moe_num_experts=16, moe_top_k=4),
+    ),
+    "gpt-neo-1.3B": dict(model_type="gpt_neo"),
+    "ERNIE-4.5-21B-A3B": dict(model_type="ernie4_5_moe"),
+    "Hunyuan-A13B": dict(
+        model_type="hunyuan_v1_moe", vocab_size=128167, hidden_size=4096, intermediate_size=3072, num_hidden_layers=32,
+        num_attention_heads=32, num_key_value_heads=8, head_dim=128, num_experts=64, moe_topk=[8] * 32,
+    ),
+    "Apertus-8B": dict(model_type="apertus", intermediate_size=21504, num_key_value_heads=8),
+    "AFM-4.5B": dict(model_type="arcee", vocab_size=128004, num_hidden_layers=36, num_attention_heads=20, num_key_value_heads=4, head_dim=128),
+    "helium-1-2b": dict(model_type="helium"),
 }  # fmt: skip
 
 
@@ -350,7 +440,9 @@ def build(config, device):
 
 
 def parameters(model):
-    unique = {id(p): (name, p.numel()) for name, p in model.named_parameters()}.values()
+    # A correction of the router that is no weight to train is a frozen parameter in some families.
+    trained = ((name, p) for name, p in model.named_parameters() if p.requires_grad)
+    unique = {id(p): (name, p.numel()) for name, p in trained}.values()
     return {
         "total": sum(count for _, count in unique),
         "embedding": model.get_input_embeddings().weight.numel(),
@@ -374,6 +466,8 @@ def flops(model, ids, **options):
 
 def small(config):
     model = build(config, "cpu")
+    params = parameters(model)
+    model.requires_grad_(False)  # FlopCounterMode trips over views of weights that want a gradient
     prefill, decode, cache_elements = {}, {}, {}
     for length in LENGTHS:
         everything, modules = flops(model, tokens(length), use_cache=False)
@@ -393,10 +487,20 @@ def small(config):
         decode[length], _ = flops(model, tokens(1), past_key_values=cache, use_cache=True)
     return {
         "config": config,
-        "params": parameters(model),
+        "params": params,
         "prefill": prefill,
         "decode": decode,
         "cache_elements": cache_elements,
+    }
+
+
+def masked(config):
+    """Pairs of a query and a key that the layers' own masks let through, over all layers."""
+    model = build(config, "cpu")
+    masks = [block.attn.attention.bias[0, 0] for block in model.transformer.h]
+    return {
+        "config": config,
+        "pairs": {n: sum(int(mask[:n, :n].sum()) for mask in masks) for n in LENGTHS},
     }
 
 
@@ -415,6 +519,7 @@ def main():
     made = {
         "made_with": f"torch {torch.__version__}, transformers {transformers.__version__}",
         "small": {name: small(config) for name, config in SMALL.items()},
+        "masked": {name: masked(config) for name, config in MASKED.items()},
         "full_size": full_size,
         "presets": presets,
     }
