@@ -92,6 +92,36 @@ def test_the_language_model_of_a_multimodal_one_is_read():
     assert nested.but(tied=False, name="llama") == read()
 
 
+LLAMA_4 = {
+    "num_hidden_layers": 48, "hidden_size": 5120, "num_attention_heads": 40, "vocab_size": 202048,
+    "num_local_experts": 16,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "family",
+    ["arcee", "apertus", "ernie4_5_moe", "hunyuan_v1_moe", "dbrx", "gpt_neo", "codegen", "helium"],
+)
+@pytest.mark.filterwarnings("ignore:.*leaves out:inferlab.hf_config.ConfigWarning")
+def test_a_nested_text_config_is_read_as_if_it_stood_alone(family):
+    alone = {"model_type": family}
+    with pytest.warns(ConfigWarning, match="only the language model"):
+        nested = Architecture.from_hf_config({"model_type": "some_vl", "text_config": alone})
+    assert nested.but(name=family) == Architecture.from_hf_config(alone).but(name=family)
+
+
+def test_llama_4_says_what_it_counts_beyond_a_chunk():
+    with pytest.warns(ConfigWarning) as warned:
+        model = Architecture.from_hf_config({"model_type": "llama4", "text_config": LLAMA_4})
+    assert str(warned[-1].message) == (
+        "the config: attention in chunks of 8192 tokens is counted exactly up to 8192 tokens, and"
+        " beyond as a window of 8192 keys, which is the most that a token of a chunk attends to"
+    )
+    # Scout: 109 billion parameters, 17 of them active; every fourth layer sees all tokens.
+    assert (model.parameters.total, model.parameters.active) == (107_769_861_120, 17_172_894_720)
+    assert (model.window, model.windowed_layers) == (8192, 36)
+
+
 @pytest.mark.filterwarnings("ignore::inferlab.hf_config.ConfigWarning")
 def test_the_name_comes_from_where_the_config_lies(tmp_path):
     folder = tmp_path / "My-Model"
@@ -234,6 +264,17 @@ def test_an_unknown_family_that_is_no_llama_is_refused_by_the_key_that_says_so(k
     assert key in refused(model_type="newmodel", **{key: value})
 
 
+@pytest.mark.parametrize("family", ["qwen3_next", "mamba", "mamba2", "jamba", "rwkv"])
+@pytest.mark.filterwarnings("ignore:.*only the language model:inferlab.hf_config.ConfigWarning")
+def test_a_family_that_keeps_a_state_is_refused_even_if_its_keys_are_those_of_a_llama(family):
+    said = (
+        f"the config: layers of the family '{family}' keep a state of fixed size instead of keys and"
+        " values, which is not counted: expected one of those that `inferlab list --help` names"
+    )
+    assert refused(model_type=family) == said
+    assert refused(model_type="some_vl", text_config=LLAMA | {"model_type": family}) == said
+
+
 @pytest.mark.filterwarnings("ignore::inferlab.hf_config.ConfigWarning")
 def test_layers_of_another_kind_are_refused():
     types = ["linear_attention"] * 16 + ["full_attention"] * 16
@@ -288,6 +329,17 @@ def test_a_senseless_size_is_refused_by_its_name(key, value):
         ({"model_type": "gpt2", "max_position_embeddings": None}, "n_positions is None"),
         ({"model_type": "opt", "max_position_embeddings": None}, "max_position_embeddings is None"),
         ({"model_type": "gpt2", "add_cross_attention": True}, "add_cross_attention"),
+        ({"model_type": "gpt_neo", "attention_types": [["global", 32]]}, "attention_types holds"),
+        ({"model_type": "gpt_neo", "attention_types": [[["far"], 32]]}, "attention_types holds"),
+        ({"model_type": "gpt_neo"}, "attention_types gives 24 layers and num_layers is 32"),
+        ({"model_type": "dbrx", "ffn_config": 7}, "ffn_config is 7: expected a JSON object"),
+        ({"model_type": "dbrx", "ffn_config": {"moe_top_k": 0}}, "ffn_config: moe_top_k is 0"),
+        ({"model_type": "dbrx", "attn_config": {"kv_n_heads": 5}}, "32 query heads cannot share 5"),
+        ({"model_type": "hunyuan_v1_moe", "moe_topk": [1] * 31 + [2]}, "moe_topk is"),
+        ({"model_type": "hunyuan_v1_moe", "moe_topk": [0] * 32}, "moe_topk is 0"),
+        ({"model_type": "ernie4_5_moe", "moe_layer_interval": 0}, "moe_layer_interval is 0"),
+        ({"model_type": "llama4_text", "moe_layers": ["a"]}, "moe_layers holds 'a'"),
+        ({"model_type": "llama4_text", "layer_types": ["sliding_attention"] * 32}, "chunked_attention"),
         ({"text_config": 7}, "text_config is 7"),
     ],
 )  # fmt: skip

@@ -650,6 +650,11 @@ _FOREIGN = re.compile(
     r"|block_type|hybrid|attention_chunk|attn_layer|full_attention_interval|index_topk|attn_config"
     r"|kv_shared|altup|laurel|cross_attention|position_embedding_type"
 )
+# Families that keep a state of fixed size in some layers, where others keep keys and values.
+_RECURRENT = re.compile(
+    r"mamba|jamba|bamba|zamba|rwkv|xlstm|qwen3_next|qwen3_5|falcon_h1|nemotron_h|granitemoehybrid"
+    r"|olmo_hybrid|kimi_linear|recurrent_gemma|lfm2|^minimax$"
+)
 _KNOWN = "one of those that `inferlab list --help` names"
 _NEEDED = (
     "hidden_size",
@@ -662,6 +667,11 @@ _NEEDED = (
 
 def unknown(model_type: str, values: dict, where: str) -> Family:
     """A family that we do not know, read by its llama-like keys, or refused if it is no llama."""
+    if _RECURRENT.search(model_type):
+        raise InputError(
+            f"{where}: layers of the family {model_type[:60]!r} keep a state of fixed size instead of"
+            f" keys and values, which is not counted: expected {_KNOWN}"
+        )
     family = f"{where}: the family {model_type[:60]!r} is not known"
     for key, value in values.items():
         if value and _FOREIGN.search(key):
