@@ -345,6 +345,9 @@ SMALL = {
     "llama4_text, layers listed": dict(
         LLAMA4, model_type="llama4_text", moe_layers=[0, 3, 4], no_rope_layers=[1, 0, 0, 1, 0]
     ),
+    "llama4_text, layer types": dict(
+        LLAMA4, model_type="llama4_text", layer_types=["chunked_attention"] * 2 + [FULL] * 3
+    ),
     "arcee": dict(BASE, model_type="arcee", attention_bias=True, mlp_bias=True),
     "apertus": dict(BASE, model_type="apertus", attention_bias=True),
     "apertus, another activation": dict(BASE, model_type="apertus", hidden_act="silu"),
