@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import html
 import re
 import signal
 from functools import cache
 from pathlib import Path
 
 import nbformat
+from jinja2 import pass_context
 
 LONGEST_S = 60  # CPU time for one page; a learner's text could keep a converter busy for ever
 
+LONGEST_FORMULA = 2000  # characters; a longer one stays as it is typed
+
 _CDN = re.compile(r"<script[^>]*src=\"https?:[^>]*>\s*</script>")
+_LISTED = re.compile(
+    r'<a href="#(\w+?)(_check)?">(?:Test cell|Written response|Coding free-response)</a>'
+)
+# Of digits after these, TeX takes one at a time: \frac83 is 8/3. The converter takes them all.
+_DIGITS = re.compile(r"(\\[dt]?frac\s*(?:\{[^{}]*\}\s*)?|\\sqrt\s*|[\^_]\s*)(\d{2,})")
 
 
 def draw(job: dict) -> str:
@@ -34,7 +43,7 @@ def draw(job: dict) -> str:
         )
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    return _CDN.sub("", body)
+    return _LISTED.sub(r'<a href="#\1\2">\1</a>', _CDN.sub("", body))
 
 
 def _give_up(signum, frame):
@@ -50,7 +59,7 @@ def for_learner(text: str, grades: dict, comments: dict) -> nbformat.NotebookNod
     notebook.cells = [c for c in notebook.cells if not c.metadata.get("inferlab", {}).get("rubric")]
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
-            # A page that is read without a network shows formulas as text.
+            # MathML is made of what is written in cells; an output's formula stays as text.
             output.get("data", {}).pop("text/latex", None)
             for kind in ("image/png", "image/jpeg"):
                 if kind in output.get("data", {}):
@@ -61,6 +70,68 @@ def for_learner(text: str, grades: dict, comments: dict) -> nbformat.NotebookNod
         if about.get("solution"):
             about["comment"] = comments[about["grade_id"]]
     return notebook
+
+
+def mathml(formula: str, *, block: bool = False) -> str | None:
+    """MathML, which browsers draw without a script, of a TeX formula; None for one beyond us.
+
+    All text of the formula is escaped, so whatever it holds, no other element comes out.
+    """
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    if len(formula) > LONGEST_FORMULA:
+        return None
+    formula = re.sub(r"(?<=\d)\{,\}(?=\d)", ",", formula)
+    formula = _DIGITS.sub(lambda found: found[1] + re.sub(r"(\d)", r"{\1}", found[2]), formula)
+    try:
+        drawn = tex2mathml(formula, as_block=block)
+    except TimeoutError:
+        raise
+    except Exception:  # it gives up in many ways, MathError and RecursionError among them
+        return None
+    # A namespace is for XML; spaces between elements would come into the names of headings.
+    return re.sub(r">\s+<", "><", drawn.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', ""))
+
+
+def markdown(text: str, attachments: dict | None = None) -> str:
+    """HTML of a cell's text, with its formulas in MathML."""
+    from nbconvert.filters.markdown_mistune import MarkdownWithMath
+
+    return MarkdownWithMath(renderer=_renderer()(attachments)).render(text)
+
+
+@cache
+def _renderer():
+    from nbconvert.filters.markdown_mistune import IPythonRenderer
+
+    class Renderer(IPythonRenderer):
+        # In what a learner wrote, < arrives as &lt;.
+
+        def __init__(self, attachments):
+            super().__init__(escape=False, allow_harmful_protocols=False, attachments=attachments)
+
+        def inline_math(self, body):
+            body = html.unescape(body)
+            prices = body[:1].isspace() or body[-1:].isspace()  # "$5 and $6" is no formula
+            return (None if prices else mathml(body)) or super().inline_math(body)
+
+        def block_math(self, body):
+            body = html.unescape(body)
+            return mathml(body, block=True) or super().block_math(body)
+
+        def latex_environment(self, name, body):
+            body = html.unescape(body)
+            whole = rf"\begin{{{name}}}{body}\end{{{name}}}"
+            outer = name.rstrip("*") in ("align", "equation", "gather")
+            drawn = mathml(body if outer else whole, block=True)
+            return drawn or super().latex_environment(name, body)
+
+    return Renderer
+
+
+@pass_context
+def _markdown_of_cell(context, text: str) -> str:
+    return markdown(text, context.get("cell", {}).get("attachments"))
 
 
 @cache
@@ -83,6 +154,7 @@ def _exporter():
     exporter.register_filter(
         "highlight_code", Highlight2HTML(pygments_lexer="python", parent=exporter)
     )
+    exporter.register_filter("markdown2html", _markdown_of_cell)
     exporter.register_filter(
         "filter_data_type", WidgetsDataTypeFilter(notebook_metadata={}, parent=exporter)
     )
