@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
+from matplotlib.figure import Figure
 from sympy.physics import units
 
 from inferlab.feedback import Exercise, seal, values
@@ -62,8 +63,6 @@ def a_key():
 
 
 def line(scale="log", marked=True, height=3.0, label="x"):
-    from matplotlib.figure import Figure
-
     axes = Figure().add_subplot()
     axes.plot([1, 10], [height, height])
     if marked:
@@ -144,7 +143,8 @@ def test_plots_are_read_from_axes_and_figures(check, capsys):
         ("formula", lambda B, d: B, "a formula is wanted"),
         ("formula", 3 * B, "not right at B ="),
         ("pair", 3, "without () after it"),
-        ("pair", lambda n: None, "returns nothing"),
+        ("pair", lambda n: None, "… pair: Not answered yet: the function returns nothing."),
+        ("pair", lambda n: n if n == 1 else None, "returns nothing: does every path"),
         ("pair", lambda n: n / 0, "pair(1) stopped with ZeroDivisionError"),
         ("pair", lambda: 1, "stopped with TypeError"),
         ("pair", lambda n: [n] * 1000, "far more"),
@@ -153,6 +153,7 @@ def test_plots_are_read_from_axes_and_figures(check, capsys):
         ("side", "both", "not one of the options"),
         ("drawing", ..., "Not answered yet"),
         ("drawing", 3, "pass the Axes"),
+        ("drawing", Figure().subplots(), "… drawing: Not answered yet: nothing is drawn"),
         ("drawing", line(height=9.0), "in the height of the curve at 2"),
         ("drawing", line(label=""), "axis labels"),
         ("dawring", 3, "There is no question 'dawring' here"),

@@ -68,7 +68,7 @@ class Exercise:
         try:
             got = values.read(spec, answer)
         except values.AnswerProblem as problem:
-            sign = "…" if problem.code in ("unanswered", "returned nothing") else "✗"
+            sign = "…" if problem.code in values.NOT_ANSWERED else "✗"
             raise NotYet(f"{sign} {question}: {problem}") from None
         salt = bytes.fromhex(spec["salt"])
         wrong_at = [

@@ -31,12 +31,19 @@ PROBLEMS = {
     "unreadable": "That text is not a formula that can be read.",
     "not callable": "A function is wanted here: pass its name, without () after it.",
     "stopped": "The function stopped with an error.",
-    "returned nothing": "The function returns nothing yet: does it end in a return line?",
+    "undrawn": "Not answered yet: nothing is drawn on these axes.",
+    "returned nothing": "Not answered yet: the function returns nothing. Does it end in a return"
+    " line?",
+    "sometimes nothing": "The function returns nothing for some arguments: does every path through"
+    " it end in a return line?",
     "option": "That is not one of the options.",
     "no axes": "A plot is wanted here: pass the Axes that you drew on.",
     "no curve": "No line is drawn on these axes yet.",
     "too much": "That is far more than the answer that is wanted here.",
 }
+
+NOT_ANSWERED = ("unanswered", "undrawn", "returned nothing")
+"""The problems that are no mistake: there is no answer yet."""
 
 
 class AnswerProblem(Exception):
@@ -218,6 +225,8 @@ def _function(spec, answer):
         try:
             values.append(_result(spec, answer, arguments))
         except AnswerProblem as problem:
+            if place == 0 and problem.code == "sometimes nothing":
+                raise AnswerProblem("returned nothing") from None
             # What only the grader asks for must not undo what was right before it.
             if place < spec.get("public", len(spec["probes"])):
                 raise
@@ -236,8 +245,8 @@ def _result(spec: Mapping, answer, arguments):
         sentence = f"{call} stopped with {type(error).__name__}: {error}"
         raise AnswerProblem("stopped", sentence) from None
     if result is None or result is ...:
-        sentence = f"{call} returns nothing yet: does it end in a return line?"
-        raise AnswerProblem("returned nothing", sentence)
+        sentence = f"{call} returns nothing: does every path through it end in a return line?"
+        raise AnswerProblem("sometimes nothing", sentence)
     return _plain(result)
 
 
@@ -303,6 +312,8 @@ def _plot(spec, answer):
         answer = answer.item()  # plt.subplots(squeeze=False)
     if not hasattr(answer, "get_lines") or not hasattr(answer, "get_xscale"):
         raise AnswerProblem("no axes")
+    if not answer.has_data():
+        raise AnswerProblem("undrawn")
     curves, marked = [], []
     for line in answer.get_lines():
         xs, ys = _floats(line.get_xdata()), _floats(line.get_ydata())

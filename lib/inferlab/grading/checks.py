@@ -299,7 +299,7 @@ class AnswerKey:
         if problem is not None:
             known = isinstance(problem, str) and problem in values.PROBLEMS
             sentence = values.PROBLEMS[problem] if known else values.PROBLEMS["type"]
-            unanswered = problem in ("unanswered", "returned nothing")
+            unanswered = known and problem in values.NOT_ANSWERED
             return Verdict(id, 0, "unanswered" if unanswered else "invalid", sentence)
         got, expected = receipt.get("values"), self._expected[id]
         if not _well_formed(got, expected):
