@@ -94,9 +94,10 @@ def _parser(command: str | None) -> Parser:
         return parser
     module = importlib.import_module(f"inferlab.cli.{command}")
     module.add_parser(subparsers)
-    subparsers.choices[command].add_argument(
-        "--presets", metavar="FILE", help="a TOML file with your own models and accelerators"
-    )
+    if command != "grade":
+        subparsers.choices[command].add_argument(
+            "--presets", metavar="FILE", help="a TOML file with your own models and accelerators"
+        )
     return parser
 
 
