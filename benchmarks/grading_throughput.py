@@ -25,19 +25,33 @@ from inferlab.grading.sample import write_class
 
 FOLDER_OF_PYTHON = str(Path(sys.executable).parent)
 
-# What a learner's notebook takes is not added up for the parent of its sandbox: the grader says it,
-# and so does the process that writes and compares.
+# Starts, then grades one class after the other in one process, and says what each took: so the cost
+# of starting, which varies, is not in their difference. What a learner's notebook takes is not added
+# up for the parent of its sandbox: the grader says it.
 GRADE = """
-import json, sys, time
+import json, resource, sys, time
 from pathlib import Path
+begun = time.perf_counter()
+import matplotlib.figure
 from inferlab.grading.grade import Options, grade
-from inferlab.grading.release import exercises_folder
-course, workers, *files = sys.argv[1:]
-options = Options(
-    list(map(Path, files)), exercises_folder(), Path(course), workers=int(workers), quiet=True
-)
-done = grade(options)
-print(json.dumps({"notebooks": done.cpu_s, "serial": time.process_time(), "graded": done.graded}))
+from inferlab.grading.release import exercises_folder, read_source
+course, exercise, workers, *sizes = sys.argv[1:6]
+files = list(map(Path, sys.argv[6:]))
+read_source(exercises_folder(), exercise).released
+clock, here, all = time.perf_counter(), time.process_time(), time.process_time()
+print(json.dumps([clock - begun, here, here]))
+for size in map(int, sizes):
+    place = Path(course) / str(size)
+    done = grade(
+        Options(files[:size], exercises_folder(), place, workers=int(workers), quiet=True)
+    )
+    assert done.graded == size and not done.failed, done
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = clock, here, all
+    clock, here = time.perf_counter(), time.process_time()
+    all = here + children.ru_utime + children.ru_stime
+    took = [clock - before[0], all - before[2] + done.cpu_s, here - before[1]]
+    print(json.dumps(took))
 """
 
 
@@ -68,7 +82,7 @@ def timed(command, cwd):
     wall = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
-        raise SystemExit(f"{command[:3]} failed:\n{done.stdout}\n{done.stderr}")
+        raise SystemExit(f"{command[:2]} failed:\n{done.stdout}\n{done.stderr}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Cost(wall, cpu), done.stdout
 
@@ -88,14 +102,12 @@ def plain_nbgrader(folder, source, submissions):
     return Cost(graded.wall + told.wall, graded.cpu + told.cpu)
 
 
-def ours(folder, submissions, workers):
-    course = folder / f"course-{len(submissions)}-{workers}"
-    command = [sys.executable, "-c", GRADE, str(course), str(workers), *map(str, submissions)]
-    cost, printed = timed(command, folder)
-    said = json.loads(printed)
-    if said["graded"] != len(submissions):
-        raise SystemExit(f"{said['graded']} of {len(submissions)} submissions were graded")
-    return Cost(cost.wall, cost.cpu + said["notebooks"], said["serial"])
+def ours(folder, exercise, submissions, sizes, workers):
+    """The costs of starting, and of grading the first so many submissions, for each size."""
+    course = folder / f"course-{workers}"
+    arguments = [course, exercise, workers, *sizes, *submissions]
+    _, printed = timed([sys.executable, "-c", GRADE, *map(str, arguments)], folder)
+    return [Cost(*json.loads(line)) for line in printed.splitlines()]
 
 
 def is_plain(path):
@@ -120,7 +132,7 @@ def main():
         submissions = [path for path in named if is_plain(path)]
         plain = plain_nbgrader(folder / "nbgrader", source, submissions[:small])
         runs = {
-            workers: [ours(folder, submissions[:size], workers) for size in (small, large)]
+            workers: ours(folder, source.name, submissions, (small, large), workers)
             for workers in (1, options.workers)
         }
     report(plain, runs, small, large)
@@ -129,36 +141,38 @@ def main():
 def report(plain, runs, small, large):
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; seconds\n")
     print(f"{'way':26}{'submissions':>12}{'wall':>8}{'CPU':>8}{'CPU each':>10}")
-    line("nbgrader, one process", small, plain)
-    for workers, costs in runs.items():
+    line("nbgrader, all included", small, plain)
+    for workers, (start, *costs) in runs.items():
         for size, cost in zip((small, large), costs, strict=True):
-            line(f"inferlab, {workers} worker{'s' * (workers > 1)}", size, cost)
+            whole = Cost(start.wall + cost.wall, start.cpu + cost.cpu)
+            line(f"inferlab, {workers} worker{'s' * (workers > 1)}", size, whole)
 
     print(f"\none submission more, from the runs of {small} and {large}:\n")
     print(f"{'way':26}{'wall':>8}{'CPU':>8}{'of that serial':>16}{'fixed CPU':>12}")
-    for workers, (first, second) in runs.items():
-        more = first.per_submission(second, large - small)
-        fixed = first.cpu - small * more.cpu
-        print(f"{workers} worker{'s' * (workers > 1):21}", end="")
-        print(f"{more.wall:12.3f}{more.cpu:8.3f}{more.serial:16.3f}{fixed:12.1f}")
+    more = {n: runs[n][1].per_submission(runs[n][2], large - small) for n in runs}
+    fixed = {n: runs[n][0].cpu + runs[n][1].cpu - small * more[n].cpu for n in runs}
+    for n, cost in more.items():
+        way = f"inferlab, {n} worker{'s' * (n > 1)}"
+        print(f"{way:26}{cost.wall:8.3f}{cost.cpu:8.3f}{cost.serial:16.3f}{fixed[n]:12.1f}")
 
-    one, many = (first.per_submission(second, large - small) for first, second in runs.values())
-    workers = list(runs)[1]
-    serial, shared = one.serial, one.cpu - one.serial
-    first = runs[1][0]
+    one, several = more[1], max(more)
+    whole = runs[1][0].cpu + runs[1][1].cpu
     print(f"\nCPU of plain nbgrader / ours, {small} submissions, all included:", end=" ")
-    print(f"{plain.cpu / first.cpu:.1f}; one submission more: {plain.cpu / small / one.cpu:.1f}")
-    print(f"wall of 1 worker / {workers} workers, one submission more: {one.wall / many.wall:.2f}")
-    print(f"serial S = {serial:.3f} s, shared E = {shared:.3f} s: S is done beside E, so n workers")
-    print("on n cores take max(S, (S + E) / n) a submission, and are at best this much faster:")
+    print(f"{plain.cpu / whole:.1f}; one submission more: {plain.cpu / small / one.cpu:.1f}")
+    faster = one.wall / more[several].wall
+    print(f"wall of 1 worker / {several} workers, one submission more: {faster:.2f}")
+    serial, shared = one.serial, one.cpu - one.serial
+    print(
+        f"\nserial S = {serial:.3f} s, shared E = {shared:.3f} s a submission. S is done beside E, so"
+    )
+    print("n workers on n cores take max(S, (S + E) / n), and are at best so much faster than one:")
     for n in (2, 8, 16):
         print(f"  {n:3} workers: {(serial + shared) / max(serial, (serial + shared) / n):.1f} x")
-    fixed = first.cpu - small * one.cpu
-    for cores in (1, 2, 16):
-        each = max(serial, (serial + shared) / cores)
+    for n in (1, 2, 16):
+        each = max(serial, (serial + shared) / n)
         print(
-            f"2,000 on {cores} core{'s' * (cores > 1)}: {fixed:.0f} + 2000 x {each:.3f}"
-            f" = {(fixed + 2000 * each) / 60:.1f} min, if nothing else runs there"
+            f"2,000 on {n} core{'s' * (n > 1)}: {fixed[1]:.0f} + 2000 x {each:.3f}"
+            f" = {(fixed[1] + 2000 * each) / 60:.1f} min, if nothing else runs there"
         )
 
 

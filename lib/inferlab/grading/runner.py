@@ -134,12 +134,15 @@ def make_shell() -> Shell:
     from matplotlib_inline.backend_inline import configure_inline_support
 
     configure_inline_support(shell, "module://matplotlib_inline.backend_inline")
-    # Fonts are looked up once, by drawing once.
+    # Fonts are looked up, and the labels of powers of ten made, once, by drawing once.
     figure, axes = plt.subplots()
-    axes.loglog([1, 10], [1, 10], label="1")
+    axes.loglog([1e-3, 1e6], [1e6, 1e15], label="1")
     axes.legend()
-    figure.savefig("/dev/null", format="png")
+    figure.savefig("/dev/null", format="png", bbox_inches="tight")
     plt.close("all")
+    # The inline backend shows and closes a cell's figures at its end. Pyplot's own hook would come
+    # first and draw each of them once more, for nobody.
+    plt.uninstall_repl_displayhook()
     return shell
 
 
