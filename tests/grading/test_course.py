@@ -186,7 +186,7 @@ def test_killed_while_it_draws_feedback(exercises, source, folder, tmp_path):
 
     second = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert second.returncode == 0, second.stderr
-    assert "12 files: 0 graded, 12 unchanged, 0 not graded" in second.stdout
+    assert "12 files, nothing new: 12 unchanged\n" in second.stdout
     assert left_behind(mark) == []
     pages = {page: page.stat().st_mtime_ns for page in course.glob("feedback/*/*/*.html")}
     assert len(pages) == 12
@@ -235,6 +235,31 @@ def recorded(course, url):
 def test_one_worker_gives_what_two_give(graded, grade_class, hostile_class, tmp_path):
     alone = grade_class(some_of(hostile_class), tmp_path / "course", workers=1)
     assert alone.comparable(SOME) == graded.comparable(SOME)
+
+
+def test_what_it_says_of_the_files_adds_up(exercises, source, folder, tmp_path, capsys):
+    hand_in(folder, "ada", source.reference)
+    (folder / "ada" / "broken.ipynb").write_text("{")
+    (folder / "ben").mkdir()
+    (folder / "ben" / "sample.ipynb").write_text("{")
+    command = ["grade", str(folder), "--course", str(tmp_path / "course")]
+    command += ["--exercises", str(exercises), "--exercise", "sample"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith(
+        "3 files: 2 graded (1 run, 1 could not be read), 0 unchanged, 0 not graded,"
+        " 1 set aside for another by the same learner\n"
+    )
+    assert told.err.startswith("Reading the submissions ...\n3 files; reading the answers ...\n")
+    assert "1/1" in told.err
+
+    # Nothing new: no bar.
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("3 files, nothing new: 2 unchanged, 1 set aside")
+    assert len(told.err.splitlines()) == 2
+    assert main([*command, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 # --- refusals -------------------------------------------------------------------------------
@@ -292,6 +317,7 @@ def test_input_that_cannot_be_used_is_one_sentence(
         code = main(["grade", *arguments, "--exercises", str(exercises)])
     except SystemExit as left:
         code = left.code
-    told = capsys.readouterr().err
+    *progress, told = capsys.readouterr().err.strip().splitlines()
     assert code == 2
-    assert reason in told and len(told.strip().splitlines()) == 1
+    assert reason in told
+    assert all(line.endswith(" ...") for line in progress)

@@ -70,7 +70,9 @@ def test_feedback_shows_no_hidden_value(graded):
 
 def test_the_grader_sees_the_rubric_and_the_learner_the_verdict(graded):
     assert "Says why, in its own words" in graded.autograded("reference")
-    assert "2 of 2 points" in graded.feedback("reference")
+    page = graded.feedback("reference")
+    assert "2 of 2 points" in page
+    assert '<a href="#ratio_check">ratio</a> (Score: ' in page and "Test cell" not in page
     assert "Divide the peak by the bandwidth." in graded.feedback("check-cell-edited")
 
 

@@ -59,7 +59,7 @@ def add_parser(subparsers) -> None:
         action="store_true",
         help="run the notebooks with all your rights; only for notebooks that you trust",
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.add_argument("--quiet", action="store_true", help="no word on the progress")
     parser.set_defaults(run=run)
 
 
@@ -78,10 +78,6 @@ def _time(text: str) -> datetime:
 
 def run(args) -> int:
     """Grade, and say where the results are. 1 when something could not be graded."""
-    from inferlab.grading.grade import Options, grade
-    from inferlab.grading.release import exercises_folder
-    from inferlab.grading.sandbox import Limits
-
     certificates = (args.tls_ca, args.tls_cert, args.tls_key)
     if args.workers < 1:
         raise InputError(f"--workers is {args.workers}: expected 1 or more")
@@ -89,6 +85,13 @@ def run(args) -> int:
         raise InputError("a time limit is not above zero: expected seconds, such as 60")
     if not 0 <= args.late <= 100:
         raise InputError(f"--late is {args.late}: expected a percentage from 0 to 100")
+    if not args.quiet:
+        # What follows loads for many seconds on a busy machine.
+        print("Reading the submissions ...", file=sys.stderr, flush=True)
+    from inferlab.grading.grade import Options, grade
+    from inferlab.grading.release import exercises_folder
+    from inferlab.grading.sandbox import Limits
+
     summary = grade(
         Options(
             submissions=args.submissions,
@@ -108,10 +111,7 @@ def run(args) -> int:
             quiet=args.quiet,
         )
     )
-    print(
-        f"{summary.found} files: {summary.graded} graded, {summary.unchanged} unchanged,"
-        f" {len(summary.failed)} not graded"
-    )
+    print(_counts(summary))
     for line in summary.failed:
         print(f"  {line}", file=sys.stderr)
     results = args.course / "results"
@@ -120,3 +120,20 @@ def run(args) -> int:
     print(f"feedback   {args.course / 'feedback'}")
     print(f"by hand    cd {args.course} && jupyter lab, then Nbgrader > Formgrader")
     return 1 if summary.failed else 0
+
+
+def _counts(summary) -> str:
+    """What became of the files, so that they add up."""
+    files = f"{summary.found} file{'s' if summary.found > 1 else ''}"
+    if summary.graded or summary.failed:
+        run = summary.graded - summary.unreadable
+        unread = f" ({run} run, {summary.unreadable} could not be read)"
+        told = (
+            f"{files}: {summary.graded} graded{unread if summary.unreadable else ''},"
+            f" {summary.unchanged} unchanged, {len(summary.failed)} not graded"
+        )
+    else:
+        told = f"{files}, nothing new: {summary.unchanged} unchanged"
+    if summary.set_aside:
+        told += f", {summary.set_aside} set aside for another by the same learner"
+    return told

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -70,12 +71,15 @@ class Task:
 
 @dataclass
 class Summary:
-    """What a run did. cpu_s: CPU seconds that learners' notebooks took, which their sandboxes
+    """What a run did. graded: recorded, the unreadable ones among them. set_aside: files whose
+    learner handed in another one for the same exercise, which counts. cpu_s: CPU seconds that learners' notebooks took, which their sandboxes
     keep out of what the operating system adds up for this process."""
 
     found: int = 0
     graded: int = 0
+    unreadable: int = 0
     unchanged: int = 0
+    set_aside: int = 0
     cpu_s: float = 0
     failed: list[str] = field(default_factory=list)
 
@@ -96,6 +100,9 @@ def grade(options: Options) -> Summary:
     found = collect(options.submissions, names, options.match)
     if not found:
         raise InputError("no notebook is found in what was given: expected .ipynb files")
+    if not options.quiet:
+        number = f"{len(found)} file{'s' if len(found) > 1 else ''}"
+        print(f"{number}; reading the answers ...", file=sys.stderr, flush=True)
     options.course.mkdir(parents=True, exist_ok=True)
     with _only_writer(options.course):
         url = options.gradebook or f"sqlite:///{(options.course / 'gradebook.db').resolve()}"
@@ -110,6 +117,7 @@ def _grade(options, sources, found, book: Gradebook) -> Summary:
     summary = Summary(found=len(found))
     recorded = book.recorded()
     tasks, unreadable = _prepare(options, sources, found)
+    summary.set_aside = len(found) - len(tasks) - len(unreadable)
     used = {task.source.name for task in tasks} | {name for _, name in unreadable}
     for name in sorted(used & set(sources)):
         book.set_up(sources[name], options.due)
@@ -125,6 +133,7 @@ def _grade(options, sources, found, book: Gradebook) -> Summary:
             _write_autograded(options.course, submission.student, source, notebook)
         book.record(result, source)
         summary.graded += 1
+        summary.unreadable += 1
     waiting = []
     for task in tasks:
         before = recorded.get((task.submission.student, task.source.name))
@@ -306,7 +315,11 @@ def _job(options, task: Task):
 def _draw(options, pages: Iterable[tuple[Path, str, dict]]) -> list[str]:
     """Draw and write feedback pages; a sentence for each that cannot be drawn."""
     failed = []
-    jobs = (((path, mark), job) for path, mark, job in pages)
+    pages = iter(pages)
+    first = next(pages, None)
+    if first is None:
+        return failed
+    jobs = (((path, mark), job) for path, mark, job in chain([first], pages))
     with workers.forks(options.workers) as executor:
         done = workers.finished(executor, page.draw, jobs)
         for (path, mark), future in _shown(options, done, None, " feedback pages"):

@@ -16,9 +16,11 @@ LONGEST_S = 60  # CPU time for one page; a learner's text could keep a converter
 LONGEST_FORMULA = 2000  # characters; a longer one stays as it is typed
 
 _CDN = re.compile(r"<script[^>]*src=\"https?:[^>]*>\s*</script>")
+# nbgrader's template lists every question by the same name.
 _LISTED = re.compile(
     r'<a href="#(\w+?)(_check)?">(?:Test cell|Written response|Coding free-response)</a>'
 )
+_COMMENT = re.compile(r'<a href="#comment-(\w+)">Comment</a>')
 # Of digits after these, TeX takes one at a time: \frac83 is 8/3. The converter takes them all.
 _DIGITS = re.compile(r"(\\[dt]?frac\s*(?:\{[^{}]*\}\s*)?|\\sqrt\s*|[\^_]\s*)(\d{2,})")
 
@@ -43,7 +45,8 @@ def draw(job: dict) -> str:
         )
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    return _LISTED.sub(r'<a href="#\1\2">\1</a>', _CDN.sub("", body))
+    body = _LISTED.sub(r'<a href="#\1\2">\1</a>', _CDN.sub("", body))
+    return _COMMENT.sub(r'<a href="#comment-\1">comment on \1</a>', body)
 
 
 def _give_up(signum, frame):

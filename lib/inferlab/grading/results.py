@@ -363,6 +363,7 @@ def _plots(scores, total, questions, shares) -> str:
     left, right = figure.subplots(1, 2)
     bins = [total * i / 10 for i in range(11)]
     left.hist(scores, bins=bins, color="#4477aa", edgecolor="white")
+    left.yaxis.get_major_locator().set_params(integer=True)
     left.set(xlabel="points", ylabel="learners", title="Scores")
     names = [question.id for question in questions]
     right.barh(names[::-1], shares[::-1], color="#228833")
