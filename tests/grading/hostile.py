@@ -376,6 +376,20 @@ def endless_loop_that_holds_on(nb, source):
     )
 
 
+@case(5, "ratio: stopped (time limit: the cell could not be interrupted)", "partly run")
+def endless_loop_whose_limits_end_together(nb, source):
+    answer(
+        nb,
+        "ratio",
+        "import os, signal\nboth = [signal.SIGPROF, signal.SIGALRM]\n"
+        "while True:\n    try:\n        signal.pthread_sigmask(signal.SIG_BLOCK, both)\n"
+        "        for each in both: os.kill(os.getpid(), each)\n"
+        "        signal.pthread_sigmask(signal.SIG_UNBLOCK, both)\n"
+        "        while True: sum(range(9))\n"
+        "    except BaseException: pass",
+    )
+
+
 @case(5, "double-check: stopped (time limit", "partly run")
 def endless_function(nb, source):
     loop = "while True:\n        try:\n            while True: sum(range(9))\n        except BaseException: pass"

@@ -154,8 +154,6 @@ def run(shell: Shell, job: dict, report: int) -> None:
     """
     exercise.reading_only = job["reading"]
     sys.stdout, sys.stderr = _Stream(shell, "stdout"), _Stream(shell, "stderr")
-    signal.signal(signal.SIGPROF, _too_long)
-    signal.signal(signal.SIGALRM, _too_long)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for place, cell in enumerate(job["cells"]):
         if place in job["skip"]:
@@ -166,6 +164,8 @@ def run(shell: Shell, job: dict, report: int) -> None:
             # Whatever the notebook made of this name, a check cell calls the checker.
             shell.user_ns["check"] = exercise._emit
         started = time.monotonic()
+        signal.signal(signal.SIGPROF, _too_long)
+        signal.signal(signal.SIGALRM, _too_long)
         signal.setitimer(signal.ITIMER_PROF, job["cell_s"])
         signal.setitimer(signal.ITIMER_REAL, job["waiting_s"])
         try:
@@ -187,7 +187,15 @@ def run(shell: Shell, job: dict, report: int) -> None:
 
 
 def _too_long(signum, frame):
+    # Once a cell: on a busy machine both timers can be over at the same time, and the second would
+    # strike while the first is being handled. A cell that goes on is stopped from outside.
+    for other in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(other, _told_already)
     raise TookTooLong("the time limit of this cell is over")
+
+
+def _told_already(signum, frame):
+    pass
 
 
 def _send(report: int, message: dict) -> None:
