@@ -27,14 +27,27 @@ def _has_postgresql():
     return bool(shutil.which("initdb") or list(Path("/usr/lib/postgresql").glob("*/bin/initdb")))
 
 
+_DRIVER = Path(playwright.__file__).parent / "driver" / "node"
+"""The Node.js that Playwright brings and drives the browser with."""
+
+
+def _has_browser():
+    """Whether Chromium is there and the program that drives it starts."""
+    starts = subprocess.run([_DRIVER, "--version"], capture_output=True).returncode == 0
+    return starts and find_chromium()
+
+
 def find_node():
     """The path of Node.js: the system's, else the one that Playwright brings."""
-    bundled = Path(playwright.__file__).parent / "driver" / "node"
-    return shutil.which("node") or (str(bundled) if bundled.exists() else None)
+    return shutil.which("node") or (str(_DRIVER) if _DRIVER.exists() else None)
 
 
 NEEDS = {
-    "chromium": (find_chromium, "run .venv/bin/playwright install chromium"),
+    "chromium": (
+        _has_browser,
+        "run .venv/bin/playwright install chromium; if .venv/bin/playwright --version fails, install"
+        " libatomic1",
+    ),
     "bubblewrap": (_has_bubblewrap, "install bubblewrap, on a Linux that allows user namespaces"),
     "postgresql": (_has_postgresql, "install the PostgreSQL server"),
     "node": (find_node, "install Node.js"),

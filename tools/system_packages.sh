@@ -1,7 +1,7 @@
 #!/bin/sh
-# Install what the tests use beside Python, where this user may: a browser for the site, bubblewrap
-# for grading in a sandbox, PostgreSQL for the gradebook of a large class, npm to make the vendored
-# files again and compare.
+# Install what the tests use beside Python, where this user may: a browser for the site (and a library
+# that the program which drives it wants), bubblewrap for grading in a sandbox, PostgreSQL for the
+# gradebook of a large class, npm to make the vendored files again and compare.
 #
 # Debian or Ubuntu as root: through apt. Elsewhere: Playwright's own browser; the rest stays as it
 # is. Nothing here is an error: a test that misses something says so by name.
@@ -18,6 +18,7 @@ command -v bwrap > /dev/null || wanted="$wanted bubblewrap"
 ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null ||
     wanted="$wanted postgresql"
 command -v npm > /dev/null || wanted="$wanted npm"
+.venv/bin/playwright --version > /dev/null 2>&1 || wanted="$wanted libatomic1"
 # Ubuntu's package is a wrapper around a snap, which does not run in a container.
 [ "$identifier" = debian ] && ! command -v chromium > /dev/null && wanted="$wanted chromium"
 
