@@ -36,6 +36,7 @@ def book_page(tmp_path_factory):
     extensions = config["sphinx"]["local_extensions"]
     config["sphinx"]["local_extensions"] = {name: str(ROOT / at) for name, at in extensions.items()}
     config["sphinx"]["config"]["html_static_path"] = [str(ROOT / "book" / "_static")]
+    config["html"]["favicon"] = str(ROOT / config["html"]["favicon"])
     del config["bibtex_bibfiles"], config["sphinx"]["config"]["bibtex_reference_style"]
     (source / "_config.yml").write_text(yaml.safe_dump(config), "utf-8")
     (source / "_toc.yml").write_text("format: jb-book\nroot: page\n", "utf-8")
