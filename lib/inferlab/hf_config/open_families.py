@@ -434,17 +434,7 @@ OPEN_FAMILIES = {
     ),
     "codegen": FAMILIES["gptj"],
     "gpt_bigcode": Family(
-        {
-            "vocab_size": 50257,
-            "hidden_size": 768,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 12,
-            "max_position_embeddings": 1024,
-            "n_inner": None,
-            "tie_word_embeddings": True,
-            "add_cross_attention": False,
-            "multi_query": True,
-        },
+        FAMILIES["gpt2"].defaults | {"multi_query": True},
         _gpt_bigcode,
         names=GPT_NAMES,
         traits=_BIASED,
