@@ -60,4 +60,7 @@ fi
     --requirement requirements.lock
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --no-build-isolation --editable .
+# At its first start JupyterLab would ask whether to fetch its makers' news, over the first chapter.
+.venv/bin/jupyter labextension disable --level=sys_prefix \
+    @jupyterlab/apputils-extension:announcements 2>/dev/null
 echo "$state" > "$stamp"
