@@ -46,6 +46,18 @@ def beyond_the_roof(flops, bytes, peak, bandwidth):
     return [verdict, flops / bytes * bandwidth / peak]
 
 
+def memory_bound_at_the_ridge(flops, bytes, peak, bandwidth):
+    """Takes a tie for memory-bound."""
+    verdict, share = diagnose(flops, bytes, peak, bandwidth)
+    return ["memory-bound" if flops / bytes == peak / bandwidth else verdict, share]
+
+
+def in_percent(flops, bytes, peak, bandwidth):
+    """Gives the share from 0 to 100."""
+    verdict, share = diagnose(flops, bytes, peak, bandwidth)
+    return [verdict, 100 * share]
+
+
 def speedup(flops, bytes, peak, bandwidth, bytes_factor, peak_factor):
     """How many times faster the least time gets when bytes and peak change."""
     before = max(flops / peak, bytes / bandwidth)
@@ -62,17 +74,27 @@ def bytes_only(flops, bytes, peak, bandwidth, bytes_factor, peak_factor):
     return 1 / bytes_factor
 
 
-def draw_batches(cached=2000, scale="log"):
+def before_alone(flops, bytes, peak, bandwidth, bytes_factor, peak_factor):
+    """Goes by the side that the work was on, though the remedy may change it."""
+    return 1 / bytes_factor if flops / bytes < peak / bandwidth else peak_factor
+
+
+def upside_down(*arguments):
+    """Divides the time after by the time before."""
+    return 1 / speedup(*arguments)
+
+
+def draw_batches(cached=2000, scale="log", peak=peak, unit=1):
     """The roofline of the L4 with decode at batches 1, 8 and 64 marked."""
     from matplotlib.figure import Figure
 
     axes = Figure().add_subplot()
     xs = [10 ** (i / 25 - 1) for i in range(101)]
-    axes.plot(xs, [min(peak, x * bandwidth) for x in xs])
+    axes.plot(xs, [min(peak, x * bandwidth) / unit for x in xs])
     axes.set(xscale=scale, yscale=scale, xlabel="intensity (FLOP/byte)", ylabel="FLOP/s")
     for size in (1, 8, 64):
         at = roofline(step(llama, decode(cached, size)), l4)
-        axes.plot([float(at.intensity)], [float(at.attainable)], "o")
+        axes.plot([float(at.intensity)], [float(at.attainable) / unit], "o")
     return axes
 
 
@@ -117,7 +139,12 @@ key = AnswerKey(
         function(
             "diagnose",
             diagnose,
-            probes=[(14e9, 15e9, 121e12, 300e9), (43e12, 16e9, 121e12, 300e9), (500, 1, 800, 4)],
+            probes=[
+                (14e9, 15e9, 121e12, 300e9),
+                (43e12, 16e9, 121e12, 300e9),
+                (500, 1, 800, 4),
+                (12, 6, 8, 4),
+            ],
             hidden=[(8e12, 1e9, 990e12, 3.35e12), (1e9, 8e9, 990e12, 3.35e12), (20, 10, 2, 1)],
             points=2,
             purpose="Turn counts into a verdict and the share of the peak within reach",
@@ -133,6 +160,22 @@ key = AnswerKey(
                     "above the roof",
                     beyond_the_roof,
                     "Nothing reaches more than the peak: the share is at most 1.",
+                ),
+                Wrong(
+                    "memory-bound at the ridge",
+                    memory_bound_at_the_ridge,
+                    "Here the intensity is the ridge point itself: the question says what that counts as.",
+                ),
+                Wrong("percent", in_percent, "The share runs from 0 to 1, not to 100."),
+                Wrong(
+                    "verdict alone",
+                    lambda *arguments: diagnose(*arguments)[0],
+                    "The verdict is the first of two values: return [verdict, share].",
+                ),
+                Wrong(
+                    "share first",
+                    lambda *arguments: diagnose(*arguments)[::-1],
+                    "The verdict comes first, then the share.",
                 ),
             ],
         ),
@@ -267,11 +310,19 @@ key = AnswerKey(
             "no_batch_beyond",
             (6 * 4096 - 195) / (195 - 1),
             by_hand=125.68,
-            rtol=0.003,
+            rtol=0.001,
             points=2,
             purpose="Find where batching stops being a remedy",
             hint="However large the batch, the intensity stays below (6d+S)/(1+S). Where does that fall to R?",
             wrong=[
+                Wrong(
+                    "whole",
+                    126,
+                    "That is close: give one decimal. Whoever has 6d over R leaves out two small terms.",
+                ),
+                Wrong(
+                    "rounded down", 125, "That is close: it is no whole number, give one decimal."
+                ),
                 Wrong(
                     "operations for bytes",
                     (12 * 4096 - 195) / (195 - 1),
@@ -311,6 +362,8 @@ key = AnswerKey(
                 (14e9, 15e9, 121e12, 300e9, 0.5, 1),
                 (43e12, 16e9, 121e12, 300e9, 0.5, 2),
                 (100, 10, 10, 2, 0.25, 3),
+                (43e12, 80e9, 121e12, 300e9, 1, 2),
+                (100, 60, 10, 5, 0.5, 1),
             ],
             hidden=[
                 (100, 10, 10, 2, 0.5, 1),
@@ -330,6 +383,16 @@ key = AnswerKey(
                     "memory alone",
                     bytes_only,
                     "Fewer bytes help until the arithmetic is the slower of the two.",
+                ),
+                Wrong(
+                    "side before alone",
+                    before_alone,
+                    "The remedy can carry the work over the ridge: then the other of the two is the slower.",
+                ),
+                Wrong(
+                    "upside down",
+                    upside_down,
+                    "A remedy that helps gives more than one: the time before, over the time after.",
                 ),
             ],
         ),
@@ -352,6 +415,16 @@ key = AnswerKey(
                     "cache left out",
                     lambda: draw_batches(cached=0),
                     "The marked points have no cache to read: each sequence has 2000 tokens cached.",
+                ),
+                Wrong(
+                    "TFLOP/s",
+                    lambda: draw_batches(unit=1e12),
+                    "The vertical axis is in TFLOP/s, and FLOP/s are asked for.",
+                ),
+                Wrong(
+                    "sparse peak",
+                    lambda: draw_batches(peak=242e12),
+                    "The flat part is too high: 242 TFLOP/s are with sparsity.",
                 ),
             ],
         ),

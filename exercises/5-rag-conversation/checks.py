@@ -191,7 +191,7 @@ key = AnswerKey(
             "prefilled_cached",
             new_tokens,
             by_hand=32519,
-            rtol=0.002,
+            rtol=1e-6,
             points=2,
             purpose="Add up the prefill when the prefix is cached",
             hint="In a later turn new are: the question, its chunks, and the one token of the last answer that "
@@ -206,6 +206,16 @@ key = AnswerKey(
                     "chunks cached",
                     prompt(1) + 19 * (QUESTION + 1),
                     "Each turn retrieves other chunks, which no cache has seen.",
+                ),
+                Wrong(
+                    "leftover token left out",
+                    new_tokens - 19,
+                    "Nearly: the last token of each answer was never fed, and is read in the next turn.",
+                ),
+                Wrong(
+                    "leftover in turn 1",
+                    new_tokens + 1,
+                    "Nearly: before the first turn there is no answer that could leave a token over.",
                 ),
             ],
         ),
@@ -256,6 +266,7 @@ key = AnswerKey(
             "users",
             int(free // cache_bytes),
             by_hand=12,
+            rtol=0.002,
             points=1,
             purpose="Find how many conversations a GPU holds",
             hint="What the weights leave of the memory, divided by one conversation, in whole ones.",
@@ -267,6 +278,11 @@ key = AnswerKey(
                 ),
                 Wrong(
                     "rounded up", int(free // cache_bytes) + 1, "The last of these does not fit."
+                ),
+                Wrong(
+                    "not whole",
+                    free / cache_bytes,
+                    "A part of a conversation is of no use: how many whole ones fit?",
                 ),
                 Wrong(
                     "query heads",
