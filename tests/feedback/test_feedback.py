@@ -62,9 +62,9 @@ def a_key():
     )  # fmt: skip
 
 
-def line(scale="log", marked=True, height=3.0, label="x"):
+def line(scale="log", marked=True, height=3.0, label="x", last=10, style="-"):
     axes = Figure().add_subplot()
-    axes.plot([1, 10], [height, height])
+    axes.plot([1, last], [height, height], style)
     if marked:
         axes.scatter([4], [height])
     axes.set(xscale=scale, yscale=scale, xlabel=label, ylabel="y")
@@ -85,6 +85,8 @@ def check(tmp_path, monkeypatch):
         ("seconds", 0.0097),
         ("seconds", np.float32(0.0097)),
         ("seconds", np.array([0.0097])),
+        ("seconds", [0.0097]),
+        ("seconds", sympy.solve(d - sympy.Rational(97, 10_000), d)),
         ("seconds", Fraction(97, 10_000)),
         ("seconds", sympy.Rational(97, 10_000)),
         ("seconds", 0.00975),  # within a hundredth
@@ -97,6 +99,7 @@ def check(tmp_path, monkeypatch):
         ("formula", 1 / (1 / B + 2 / d)),
         ("formula", sympy.Symbol("B") * sympy.Symbol("d") / (sympy.Symbol("d") + 2 * sympy.Symbol("B"))),
         ("formula", "B*d/(d+2*B)"),
+        ("formula", [B * d / (d + 2 * B)]),
         ("formula", B * d / (d + 2.0 * B)),
         ("pair", lambda n: (n, n + 0.5)),
         ("pair", lambda n: np.array([n, n + 0.5])),
@@ -121,6 +124,7 @@ def test_plots_are_read_from_axes_and_figures(check, capsys):
         ("seconds", ..., "Not answered yet"),
         ("seconds", None, "Not answered yet"),
         ("seconds", "0.0097", "remove the quotes"),
+        ("seconds", "9.7 ms", "and a unit if there is one"),
         ("seconds", True, "True or False"),
         ("seconds", np.bool_(True), "True or False"),
         ("seconds", lambda: 1, "call it"),
@@ -133,6 +137,16 @@ def test_plots_are_read_from_axes_and_figures(check, capsys):
         ("seconds", 0.0097 * units.byte, "comes in B, and the question asks for s"),
         ("seconds", 0.0097 * units.second**2, "a quantity of another kind"),
         ("seconds", object(), "not the kind of answer"),
+        (
+            "seconds",
+            Figure(),
+            "it is a Figure, and a number is wanted. Do you mean one of its values?",
+        ),
+        ("seconds", 9.7e3, "it is 1,000,000 times too large. It is asked for in seconds."),
+        ("seconds", 9.7e-6, "it is 1,000 times too small. It is asked for in seconds."),
+        ("tokens", 3, "it is 1,000 times too small."),
+        ("tokens", 3.1, "General hint."),
+        ("formula", [B, d], "one formula is wanted"),
         ("seconds", 0.012, "General hint."),
         ("seconds", 9.7, "In seconds, please."),
         ("tokens", 10**400, "General hint."),
@@ -156,6 +170,8 @@ def test_plots_are_read_from_axes_and_figures(check, capsys):
         ("drawing", Figure().subplots(), "… drawing: Not answered yet: nothing is drawn"),
         ("drawing", line(height=9.0), "in the height of the curve at 2"),
         ("drawing", line(label=""), "axis labels"),
+        ("drawing", line(last=4), "the curve at 5: nothing is drawn there"),
+        ("drawing", line(marked=False, style="o-"), "1 wanted, with no line through them"),
         ("dawring", 3, "There is no question 'dawring' here"),
     ],
     ids=lambda value: None if isinstance(value, str) else type(value).__name__,
@@ -292,6 +308,21 @@ def test_nothing_malformed_earns_a_point(receipt):
     verdict = a_key().judge("tokens", receipt)
     assert verdict.points == 0
     assert verdict.status in ("no receipt", "invalid")
+
+
+def test_the_grader_knows_a_number_in_another_unit():
+    verdict = a_key().judge("seconds", {"question": "seconds", "values": [9.7e6]})
+    assert (verdict.points, verdict.status, verdict.mistake) == (0, "mistake", "size of the unit")
+    assert "1,000,000,000 times too large" in verdict.sentence
+
+
+@pytest.mark.parametrize("value", ["9.7 s", True, 0, math.inf, -9.7, 1e-320])
+def test_what_is_no_number_in_another_unit_is_just_wrong(value):
+    assert a_key().judge("seconds", {"question": "seconds", "values": [value]}).status == "wrong"
+
+
+def test_without_a_receipt_the_learner_is_told_why():
+    assert "ended in an error" in a_key().judge("tokens", None).sentence
 
 
 def test_a_plain_right_value_earns_its_points():

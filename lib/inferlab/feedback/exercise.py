@@ -71,14 +71,7 @@ class Exercise:
             sign = "…" if problem.code in values.NOT_ANSWERED else "✗"
             raise NotYet(f"{sign} {question}: {problem}") from None
         salt = bytes.fromhex(spec["salt"])
-        wrong_at = [
-            i
-            for i, (value, right) in enumerate(zip(got, spec["right"], strict=True))
-            if not any(
-                seal.digest(f"{i}: {name}", salt) == right
-                for name in values.bucket(value, spec["rtol"])
-            )
-        ]
+        wrong_at = [i for i, value in enumerate(got) if not _is_right(spec, i, value, salt)]
         if not wrong_at:
             self._right.add(question)
             print(f"✓ {question}: right.{self._progress()}")
@@ -86,12 +79,17 @@ class Exercise:
         hint = self._hint_for(spec, got, wrong_at, salt) or spec["hint"]
         where = values.labels(spec)[wrong_at[0]]
         told = f"not right {where}. " if where else "not yet. "
+        if spec["kind"] == "plot" and got[wrong_at[0]] == values.NOTHING:
+            told = f"not right {where}: nothing is drawn there. "
         raise NotYet(f"✗ {question}: {told}{hint}")
 
     def _hint_for(self, spec, got, wrong_at, salt) -> str | None:
         for name in values.mistake_of(got, wrong_at, spec["rtol"]):
             hint = seal.unseal(spec["mistakes"], name, salt)
             if hint:
+                return hint
+        for value, hint in values.in_other_units(spec, got):
+            if _is_right(spec, 0, value, salt):
                 return hint
         return None
 
@@ -107,6 +105,13 @@ class Exercise:
             f" Done {len(self._right)} of {len(self._questions)}, {left} left;"
             f" {points:g} of {total:g} points{rest}."
         )
+
+
+def _is_right(spec: dict, place: int, value, salt: bytes) -> bool:
+    return any(
+        seal.digest(f"{place}: {name}", salt) == spec["right"][place]
+        for name in values.bucket(value, spec["rtol"])
+    )
 
 
 def _sealed(name: str) -> dict:

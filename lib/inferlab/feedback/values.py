@@ -11,13 +11,14 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 MOST_VALUES = 500
 
 PROBLEMS = {
     "unanswered": "Not answered yet: replace the dots by your answer and run this cell again.",
-    "text": "That is a text in quotes, and a number is wanted: remove the quotes.",
+    "text": "That is a text in quotes, and a number is wanted: remove the quotes, and a unit"
+    " if there is one.",
     "truth": "That is True or False, and a number is wanted.",
     "uncalled": "That is a function, and its value is wanted: call it, with its arguments in ().",
     "several": "That is several values, and one number is wanted.",
@@ -44,6 +45,9 @@ PROBLEMS = {
 
 NOT_ANSWERED = ("unanswered", "undrawn", "returned nothing")
 """The problems that are no mistake: there is no answer yet."""
+
+NOTHING = "nothing"
+"""What is read from a plot where nothing is drawn."""
 
 
 class AnswerProblem(Exception):
@@ -79,7 +83,7 @@ def labels(spec: Mapping) -> list[str]:
             ["in the scale of the horizontal axis", "in the scale of the vertical axis"]
             + ["in the axis labels: both axes need one"]
             + [f"in the height of the curve at {x:g}" for x in spec["at"]]
-            + [f"in the number of marked points: {spec['marks']} wanted"]
+            + [f"in the number of marked points: {spec['marks']} wanted, with no line through them"]
             + ["in the place of a marked point"] * (2 * spec["marks"])
         )
     return [""]
@@ -92,6 +96,7 @@ def real(answer, unit: str = "") -> float:
     """A float from anything that is one real number; SymPy units are converted to `unit`."""
     if answer is None or answer is ... or answer is NotImplemented:
         raise AnswerProblem("unanswered")
+    answer = _out_of_its_list(answer)
     if isinstance(answer, str):
         raise AnswerProblem("text")
     if isinstance(answer, bool) or type(answer).__name__ in ("bool_", "bool", "BooleanTrue"):
@@ -113,10 +118,20 @@ def real(answer, unit: str = "") -> float:
     except OverflowError:
         value = math.inf if answer > 0 else -math.inf
     except (TypeError, ValueError):
-        raise AnswerProblem("type") from None
+        sentence = (
+            f"{PROBLEMS['type'][:-1]}: it is a {type(answer).__name__}, and a number is wanted."
+        )
+        raise AnswerProblem("type", f"{sentence} Do you mean one of its values?") from None
     if math.isnan(value):
         raise AnswerProblem("nan")
     return value
+
+
+def _out_of_its_list(answer):
+    """The only value of a list, such as `sympy.solve` returns; anything else as it is."""
+    if isinstance(answer, (list, tuple)) and len(answer) == 1:
+        return answer[0]
+    return answer
 
 
 def _without_units(answer, unit: str):
@@ -169,6 +184,18 @@ def _number(spec, answer):
     return [real(answer, spec.get("unit", ""))]
 
 
+def in_other_units(spec: Mapping, values: list) -> Iterator[tuple[float, str]]:
+    """What a number would be in smaller and larger units, and what to say when that one is right."""
+    if spec["kind"] != "number" or not isinstance(values[0], float) or values[0] == 0:
+        return
+    unit = spec.get("unit", "")
+    named = {"s": "seconds", "B": "bytes", "B/s": "bytes per second", "FLOP/B": "FLOP per byte"}
+    wanted = f" It is asked for in {named.get(unit, unit)}." if unit else ""
+    for factor in (1e3, 1e6, 1e9, 1e12):
+        for value, size in ((values[0] / factor, "large"), (values[0] * factor, "small")):
+            yield value, f"The digits are right, but it is {factor:,.0f} times too {size}.{wanted}"
+
+
 # --- expressions -----------------------------------------------------------------------------
 
 
@@ -176,6 +203,7 @@ def _expression(spec, answer):
     import sympy
 
     names = spec["symbols"]
+    answer = _out_of_its_list(answer)
     if isinstance(answer, str):
         from sympy.parsing.sympy_parser import parse_expr
 
@@ -191,6 +219,8 @@ def _expression(spec, answer):
         raise AnswerProblem("type") from None
     if isinstance(answer, sympy.Equality):
         raise AnswerProblem("equation")
+    if isinstance(answer, (list, tuple, sympy.Tuple)):
+        raise AnswerProblem("several", "That is several values, and one formula is wanted.")
     if not isinstance(answer, sympy.Expr):
         raise AnswerProblem("type", "That is no formula: give a SymPy expression.")
     stray = sorted({x.name for x in answer.free_symbols} - set(names))
@@ -361,13 +391,13 @@ def _height(curves, x: float):
                     return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
                 share = math.log(x / x0) / math.log(x1 / x0)
                 return y0 * (y1 / y0) ** share
-    return "nothing"
+    return NOTHING
 
 
 def _places(points, count: int) -> list:
     """x and y of the first `count` marked points, from left to right."""
     places = [float(x) for point in sorted(points)[:count] for x in point]
-    return places + ["nothing"] * (2 * count - len(places))
+    return places + [NOTHING] * (2 * count - len(places))
 
 
 _READERS = {

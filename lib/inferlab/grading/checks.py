@@ -148,6 +148,12 @@ class Verdict:
     mistake: str = ""
 
 
+_NO_ANSWER = (
+    "No answer arrived. Most often its cell is missing, ended in an error or was stopped: see the"
+    " notes at the top."
+)
+
+
 class AnswerKey:
     """All questions of one exercise or chapter.
 
@@ -294,7 +300,7 @@ class AnswerKey:
         """
         question = self[id]
         if not isinstance(receipt, dict):
-            return Verdict(id, 0, "no receipt", "Nothing arrived from this question's check.")
+            return Verdict(id, 0, "no receipt", _NO_ANSWER)
         problem = receipt.get("problem")
         if problem is not None:
             known = isinstance(problem, str) and problem in values.PROBLEMS
@@ -319,6 +325,9 @@ class AnswerKey:
             wrong = self._mistakes[id].get(name)
             if wrong:
                 return Verdict(id, 0, "mistake", wrong.hint, wrong.name)
+        for value, hint in values.in_other_units(question.spec, got):
+            if not _differ([value], expected, question.rtol):
+                return Verdict(id, 0, "mistake", hint, "size of the unit")
         return Verdict(id, 0, "wrong", question.hint)
 
 
