@@ -1,4 +1,6 @@
-"""Accounting: what is counted, and how. Chapter 6 introduces it; every chapter names the one it reads.
+"""Accounting: what is counted, and how (chapter 6).
+
+A chapter reads `ENGINE` unless it says otherwise.
 
 Two people who count one forward pass differ because they count different things. `TEXT` reproduces
 the formulas of the text that the book follows (its section 5.2), `ENGINE` counts what a serving

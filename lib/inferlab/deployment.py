@@ -41,7 +41,8 @@ BOUND = ENGINE.but(activations="none")
 """What no engine can avoid moving. The residual stream may stay in the cache, so it is left out."""
 
 MEMORY_FRACTION = 0.9
-"""The share of a GPU's memory that an engine takes: vLLM's default `gpu_memory_utilization`."""
+"""The share of a GPU's memory that an engine takes: vLLM's default `gpu_memory_utilization` for years,
+and at the measurement below; newer versions take 0.92."""
 
 RESERVED = 1.7e9
 """Bytes of it that an engine keeps for workspace and CUDA graphs: what vLLM kept of a 24 GiB card with
