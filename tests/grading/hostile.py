@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import nbformat
 
+from inferlab.feedback.exercise import RECEIPT
+
 CHECKS = """
 import sympy
 from inferlab.grading.checks import AnswerKey, Wrong, essay, expression, function, number, plot
@@ -273,6 +275,23 @@ def warns_on_stderr(nb, source):
 def equivalent_forms(nb, source):
     answer(nb, "formula", "b, D = sympy.Symbol('B'), sympy.Symbol('d')\nformula = 1 / (1/b + 2/D)")
     answer(nb, "ratio", "ratio = sympy.Rational(312000, 1555)")
+
+
+@case(7)
+def a_picture_in_the_essay(nb, source):
+    answer(nb, "words", f"{ESSAY} ![batch](attachment:batch.png) ![gone](attachment:gone.png)")
+    cell(nb, "words")["attachments"] = {
+        "batch.png": {"image/png": "iVBORw0KGgo="},
+        "evil.svg": {"image/svg+xml": "<svg onload='alert(6)'/>"},
+    }
+
+
+@case(5)
+def halves_of_a_character(nb, source):
+    answer(nb, "ratio", "ratio = '\ud800'")
+    answer(nb, "words", "Because \udfff and why")
+    insert_after(nb, "setup", "print('\\ud800')\nraise ValueError('\\udfff')")
+    return json.dumps(nb).encode()
 
 
 # --- files that are no notebook ---------------------------------------------------------------
@@ -545,6 +564,45 @@ def writes_to_the_report_itself(nb, source):
         "    except OSError: pass"
     )
     insert_after(nb, "setup", text)
+
+
+SEND = """
+import json, os
+def send(text):
+    for fd in range(3, 64):
+        try: os.write(fd, (text if isinstance(text, str) else json.dumps(text)).encode() + b"\\n")
+        except OSError: pass
+"""
+
+
+@case(0, "double: its cell ended in an error")
+def reports_odd_shapes(nb, source):
+    all_wrong(nb)
+    odd = [
+        {"output_type": "error", "traceback": 5},
+        {"output_type": "error", "ename": [], "evalue": {}, "traceback": [[1], None, "\ud800"]},
+        {"output_type": "stream", "name": 1, "text": {"a": []}},
+        {"output_type": "display_data", "data": {"text/plain": "\udfff", "image/png": "<svg>"}},
+        {"output_type": "display_data", "data": {RECEIPT: {"question": "ratio", "values": 7}}},
+        {"output_type": "display_data", "data": {RECEIPT: {"question": "ratio", "values": [[]]}}},
+        {"output_type": "display_data", "data": []},
+        None,
+    ]
+    deep = '{"end": 2, "outputs": [{"output_type": "stream", "text": DEEP}]}'
+    text = (
+        f"for place in range(20): send({{'end': place, 'outputs': {odd!r}}})\n"
+        f"for deep in (500, 900): send({deep!r}.replace('DEEP', '[' * deep + ']' * deep))\n"
+        "send({'end': 10**30, 'outputs': {'a': 1}})\n"
+        "send({'done': True})"
+    )
+    insert_after(nb, "setup", SEND + text)
+
+
+@case(0, "a cell that the learner added: stopped (it failed: first <b>?  second)", "partly run")
+def forges_a_reason(nb, source):
+    all_wrong(nb)
+    text = "send({'failed': 'first <b>\\ud800\\n\\x00second'})"
+    insert_after(nb, "setup", SEND + text + "\nimport time; time.sleep(1)")
 
 
 @case(7)

@@ -89,6 +89,15 @@ def test_nothing_runs_in_the_browser_of_grader_or_learner(graded):
     assert not re.search(r'<(script|link|img)[^>]*(src|href)="https?:', page)
 
 
+def test_a_picture_of_an_essay_is_shown_to_grader_and_learner(graded):
+    notebook = json.loads(graded.autograded("a-picture-in-the-essay"))
+    (essay,) = [cell for cell in notebook["cells"] if cell["id"] == "words"]
+    assert essay["attachments"] == {"batch.png": {"image/png": "iVBORw0KGgo="}}
+    page = graded.feedback("a-picture-in-the-essay")
+    assert 'src="data:image/png;base64,iVBORw0KGgo="' in page
+    assert "(the picture gone is not in the notebook)" in page
+
+
 def test_what_a_grader_opens_is_a_valid_notebook(graded):
     for case in hostile.CASES:
         notebook = nbformat.reads(graded.autograded(case.name), as_version=4)

@@ -63,3 +63,8 @@ def test_nothing_in_a_formula_becomes_markup(around, attack):
 
 def test_a_link_runs_nothing():
     assert "javascript:" not in markdown("[an answer](javascript:alert(1))")
+
+
+def test_a_picture_that_is_not_there_is_said():
+    shown = markdown("![a <img src=x>](attachment:a.png)", {})
+    assert "is not in the notebook" in shown and "<img" not in shown

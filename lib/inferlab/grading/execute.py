@@ -56,8 +56,7 @@ def receipts(result: dict, submission: Normalised) -> dict[str, dict]:
         if cell.role != "check":
             continue
         for output in result["outputs"].get(str(place), ()):
-            data = output.get("data") if isinstance(output, dict) else None
-            receipt = data.get(RECEIPT) if isinstance(data, dict) else None
-            if isinstance(receipt, dict) and receipt.get("question") == cell.question:
+            receipt = output.get("data", {}).get(RECEIPT)
+            if receipt and receipt["question"] == cell.question:
                 found[cell.question] = receipt
     return found

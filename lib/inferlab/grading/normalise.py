@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import nbformat
 
 from inferlab.grading.release import ESSAY_STUB, Source, checked_question
+from inferlab.grading.reported import BASE64, PICTURES, whole_characters
 
 LARGEST_FILE = 20_000_000  # bytes
 LONGEST_CELL = 200_000  # characters of one answer
@@ -38,6 +39,7 @@ class Cell:
     source: str
     id: str = ""
     question: str = ""
+    pictures: dict = field(default_factory=dict)  # pasted into an essay, as nbformat's attachments
 
 
 @dataclass
@@ -89,7 +91,17 @@ def read_notebook(raw: bytes) -> nbformat.NotebookNode:
 def _joined(source) -> str:
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
-    return source if isinstance(source, str) else ""
+    return whole_characters(source) if isinstance(source, str) else ""
+
+
+def _pictures(attachments) -> dict:
+    """Those attachments of a cell that are pictures, and nothing else that they may hold."""
+    kept = {}
+    for name, data in attachments.items() if isinstance(attachments, dict) else ():
+        for mime, text in data.items() if isinstance(data, dict) else ():
+            if mime in PICTURES and isinstance(text, str) and BASE64.fullmatch(text):
+                kept[whole_characters(name)] = {mime: text}
+    return kept
 
 
 def exercise_of(notebook, sources: Mapping[str, Source]) -> str | None:
@@ -113,6 +125,7 @@ def normalise(source: Source, notebook) -> Normalised:
     places = _Places(released)
     result = Normalised([])
     answers: dict[str, list] = {}
+    pictures: dict[str, dict] = {}
     essays = {question.id for question in source.key.questions if question.by_person}
     extras: dict[int, list] = {}
     anchor = -1
@@ -131,18 +144,19 @@ def normalise(source: Source, notebook) -> Normalised:
             if cell.cell_type != model.cell_type:
                 result.notes.append(f"{question}: the type of its cell was changed")
             answers.setdefault(question, []).append(cell.source[:LONGEST_CELL])
+            pictures.setdefault(question, {}).update(_pictures(cell.get("attachments")))
         elif model.cell_type == "code" and cell.source.strip() != model.source.strip():
             result.notes.append(
                 f"{model.id}: this read-only cell was changed; the original is used"
             )
         elif model.cell_type == "markdown":
             previous_text = place
-    present = set()
     for place, model in enumerate(released.cells):
         question = places.answers.get(place)
         if question:
             _put_answer(result, source, question, model, answers.get(question, []), essays)
-            present.add(question)
+            if question in essays:
+                result.cells[-1].pictures = pictures.get(question, {})
         else:
             checked = checked_question(model) or ""
             role = "check" if checked else "given" if model.cell_type == "code" else "text"

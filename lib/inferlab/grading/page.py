@@ -105,13 +105,19 @@ def markdown(text: str, attachments: dict | None = None) -> str:
 
 @cache
 def _renderer():
-    from nbconvert.filters.markdown_mistune import IPythonRenderer
+    from nbconvert.filters.markdown_mistune import InvalidNotebook, IPythonRenderer
 
     class Renderer(IPythonRenderer):
         # In what a learner wrote, < arrives as &lt;.
 
         def __init__(self, attachments):
             super().__init__(escape=False, allow_harmful_protocols=False, attachments=attachments)
+
+        def image(self, text, url, title=None):
+            try:
+                return super().image(text, url, title)
+            except InvalidNotebook:  # the text names a picture that was not handed in with it
+                return f"(the picture {html.escape(text or url)} is not in the notebook)"
 
         def inline_math(self, body):
             body = html.unescape(body)

