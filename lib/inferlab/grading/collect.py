@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 import zipfile
+import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from inferlab.grading.normalise import LARGEST_FILE
+from inferlab.grading.reported import whole_characters
 from inferlab.quantities import InputError
 
 # `Ada Lovelace_123_assignsubmission_file/3-roofline.ipynb` (Moodle) and
 # `lovelaceada_LATE_123_456_3-roofline.ipynb` (Canvas).
-_MOODLE = re.compile(r"(?P<student>.+?)_\d+_assignsubmission_file\w*$")
-_CANVAS = re.compile(r"(?P<student>[^_]+)(_LATE)?_\d+_\d+_.+\.ipynb$", re.IGNORECASE)
+_MOODLE = re.compile(r"(?P<student>.+?)_(?P<number>\d+)_assignsubmission_file\w*$")
+_CANVAS = re.compile(r"(?P<student>[^_]+)(_LATE)?_(?P<number>\d+)_\d+_.+\.ipynb$", re.IGNORECASE)
+
+# What a file in an archive, or on a disk, can do in place of giving its bytes.
+_UNREADABLE = (
+    OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One file that a learner handed in. raw is None where a learner's folder holds no notebook."""
+    """One file that a learner handed in. raw is None where a learner's folder holds no notebook.
+
+    guess: what the path says of the exercise. fault: why the file's bytes cannot be had.
+    """
 
     student: str
     path: str
     raw: bytes | None
     timestamp: datetime | None = None
-    guess: str = ""  # what the path says of the exercise
+    guess: str = ""
+    fault: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """name: as the platform writes it. number: by which it tells two of one name apart, if it does."""
+
+    name: str
+    number: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,7 +67,8 @@ def collect(
     The learner is known by, in this order: `pattern` (a regular expression with a group `student`,
     searched in the path), nbgrader's STUDENT/EXERCISE/NOTEBOOK, the names that Moodle and Canvas
     give, the folder that holds the notebook, the notebook's own name. `timestamp.txt` beside a
-    notebook says when it was handed in.
+    notebook says when it was handed in. Learners of one place whose names would be one folder are told
+    apart by the platform's number, else by four letters that come of the name.
 
     Raises InputError for a place that is not there and a pattern without the group.
     """
@@ -88,21 +112,65 @@ def _from_place(place: Path, exercises, expression) -> Iterator[Submission]:
             if path.is_file() and not path.is_symlink() and ".ipynb_checkpoints" not in path.parts
         ]
     times = {file.path.parent: _time(file) for file in files if file.path.name == "timestamp.txt"}
+    found: list[tuple[_Learner, Submission]] = []
     used = set()
     for file in files:
         if file.path.suffix.lower() != ".ipynb":
             continue
-        student = _student(file.path, place, exercises, expression)
         used.update(file.path.parents)
-        raw = file.read() if file.size <= LARGEST_FILE else b" " * (LARGEST_FILE + 1) + b"x"
+        raw, fault = _bytes_of(file)
         guess = next((name for name in exercises if name in file.path.as_posix()), "")
-        yield Submission(student, file.path.as_posix(), raw, times.get(file.path.parent), guess)
+        path = whole_characters(file.path.as_posix())
+        learner = _learner(file.path, place, exercises, expression)
+        time = times.get(file.path.parent)
+        found.append((learner, Submission("", path, raw, time, guess, fault)))
     # A learner's folder without any notebook is a submission too, and not a silent absence.
-    for folder in sorted({file.path.parents[-2] for file in files if len(file.path.parts) > 1}):
+    for folder in _folders(files):
         if folder not in used:
-            student = _student(folder / "none.ipynb", place, exercises, expression)
+            learner = _learner(folder / "none.ipynb", place, exercises, expression)
             names = ", ".join(f.path.name for f in files if folder in f.path.parents)[:200]
-            yield Submission(student, f"{folder.as_posix()}/ ({names})", None)
+            path = whole_characters(f"{folder.as_posix()}/ ({names})")
+            found.append((learner, Submission("", path, None)))
+    yield from _named(found)
+
+
+def _bytes_of(file: _File) -> tuple[bytes, str]:
+    """What a file holds, or why that cannot be had."""
+    if file.size > LARGEST_FILE:
+        return b"", f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB"
+    try:
+        return file.read(), ""
+    except _UNREADABLE as error:
+        return b"", whole_characters(f"the file cannot be read ({str(error)[:200]})")
+
+
+def _folders(files: list[_File]) -> list[PurePosixPath]:
+    """The learners' folders: those below what all files have in common."""
+    inside = [file.path for file in files if len(file.path.parts) > 1]
+    if not inside:
+        return []
+    parts = [path.parts[:-1] for path in inside]
+    common = 0
+    while all(len(p) > common and p[common] == parts[0][common] for p in parts):
+        common += 1
+    return sorted({PurePosixPath(*p[: common + 1]) for p in parts})
+
+
+def _named(found: list[tuple[_Learner, Submission]]) -> Iterator[Submission]:
+    """The submissions under names that are safe and that no two learners share."""
+    learners = defaultdict(set)
+    for learner, _ in found:
+        learners[_safe(learner.name)].add(
+            (unicodedata.normalize("NFC", learner.name), learner.number)
+        )
+    for learner, submission in found:
+        name = _safe(learner.name)
+        if len(learners[name]) == 1:
+            yield replace(submission, student=name)
+        else:
+            digest = hashlib.sha256(learner.name.encode("utf-8", "surrogatepass")).hexdigest()[:4]
+            note = f"another learner is named {name} too: this is the one of {submission.path}"
+            yield replace(submission, student=f"{name}-{learner.number or digest}", notes=(note,))
 
 
 def _in_archive(place: Path) -> Iterator[_File]:
@@ -111,7 +179,8 @@ def _in_archive(place: Path) -> Iterator[_File]:
     except zipfile.BadZipFile:
         raise InputError(f"{place} cannot be read as a zip archive: download it again") from None
     for item in archive.infolist():
-        path = PurePosixPath(item.filename.replace("\\", "/"))
+        given = PurePosixPath(_name(item).replace("\\", "/"))
+        path = PurePosixPath(*(part for part in given.parts if part not in ("/", "//", "..")))
         if (
             not item.is_dir()
             and ".ipynb_checkpoints" not in path.parts
@@ -125,41 +194,53 @@ def _in_archive(place: Path) -> Iterator[_File]:
             yield _File(path, read, item.file_size)
 
 
+def _name(item: zipfile.ZipInfo) -> str:
+    """The name of a file in an archive. Some programs, the Finder of macOS among them, write UTF-8
+    and do not say so."""
+    if item.flag_bits & 0x800:
+        return item.filename
+    try:
+        return item.filename.encode("cp437").decode()
+    except UnicodeError:
+        return item.filename
+
+
 def _time(file: _File) -> datetime | None:
-    text = file.read()[:100].decode(errors="replace").strip().removesuffix(" UTC")
+    raw, _ = _bytes_of(file)
+    text = raw[:100].decode(errors="replace").strip().removesuffix(" UTC")
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+    except (ValueError, OverflowError):  # no time, or one beyond the years that there are
         return None
-    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
-def _student(path: PurePosixPath, place: Path, exercises, expression) -> str:
+def _learner(path: PurePosixPath, place: Path, exercises, expression) -> _Learner:
     matched = expression.search(path.as_posix()) if expression else None
-    if matched:
-        return _safe(matched["student"])
+    if matched and matched["student"]:
+        return _Learner(matched["student"])
     folders = list(path.parts[:-1])
-    for place, folder in enumerate(folders):
+    for depth, folder in enumerate(folders):
         moodle = _MOODLE.match(folder)
         if moodle:
-            return _safe(moodle["student"])
-        if folder in exercises and place > 0:
-            return _safe(folders[place - 1])
+            return _Learner(moodle["student"], moodle["number"])
+        if folder in exercises and depth > 0:
+            return _Learner(folders[depth - 1])
     canvas = _CANVAS.match(path.name)
     if canvas:
-        return _safe(canvas["student"])
+        return _Learner(canvas["student"], canvas["number"])
     if folders:
-        return _safe(folders[-1])
+        return _Learner(folders[-1])
     stem = path.stem
     for name in exercises:
         stem = re.sub(rf"[-_ ]*{re.escape(name)}[-_ ]*", "", stem)
     # A file that is named after the exercise alone: the learner's own folder was given.
     above = place.resolve().parent if place.is_file() else place.resolve()
     moodle = _MOODLE.match(above.name)
-    return _safe(stem or (moodle["student"] if moodle else above.name))
+    return _Learner(stem or (moodle["student"] if moodle else above.name))
 
 
 def _safe(name: str) -> str:
-    """A name that is safe as a folder's name: nothing that leads elsewhere."""
-    name = re.sub(r"[^\w@.-]+", "-", name).strip("-.")[:100]
-    return name or "unnamed"
+    """A name that is safe as a folder's name: nothing that leads elsewhere, nothing too long."""
+    name = re.sub(r"[^\w@.-]+", "-", unicodedata.normalize("NFC", name)).strip("-.")
+    return name.encode()[:100].decode(errors="ignore") or "unnamed"

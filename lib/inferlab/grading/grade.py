@@ -72,7 +72,8 @@ class Task:
 @dataclass
 class Summary:
     """What a run did. graded: recorded, the unreadable ones among them. set_aside: files whose
-    learner handed in another one for the same exercise, which counts. cpu_s: CPU seconds that learners' notebooks took, which their sandboxes
+    learner handed in another one for the same exercise, which counts. untimed: files that do not say
+    when they were handed in, and so cannot be late. cpu_s: CPU seconds that learners' notebooks took, which their sandboxes
     keep out of what the operating system adds up for this process."""
 
     found: int = 0
@@ -80,6 +81,7 @@ class Summary:
     unreadable: int = 0
     unchanged: int = 0
     set_aside: int = 0
+    untimed: int = 0
     cpu_s: float = 0
     failed: list[str] = field(default_factory=list)
 
@@ -114,7 +116,8 @@ def grade(options: Options) -> Summary:
 
 
 def _grade(options, sources, found, book: Gradebook) -> Summary:
-    summary = Summary(found=len(found))
+    untimed = sum(submission.timestamp is None for submission in found)
+    summary = Summary(found=len(found), untimed=untimed)
     recorded = book.recorded()
     tasks, unreadable = _prepare(options, sources, found)
     summary.set_aside = len(found) - len(tasks) - len(unreadable)
@@ -181,19 +184,24 @@ def _prepare(options, sources, found):
         name = options.exercise or submission.guess or (guesses.pop() if len(guesses) == 1 else "")
         guesses = guesses or ({name} if name else set())
         try:
+            if submission.fault:
+                raise Unreadable(submission.fault)
             if submission.raw is None:
                 raise Unreadable("the learner's folder holds no notebook")
             notebook = read_notebook(submission.raw)
         except Unreadable as reason:
             status = "no notebook" if submission.raw is None else "unreadable"
-            notes = [f"{'' if submission.raw is None else 'unreadable: '}{reason}"]
+            notes = [
+                f"{'' if submission.raw is None else 'unreadable: '}{reason}",
+                *submission.notes,
+            ]
             unreadable[submission, name or UNKNOWN] = _cannot(
                 submission, name or UNKNOWN, status, notes
             )
             continue
         known = exercise_of(notebook, sources)
         if known is None:
-            notes = ["the notebook has no question of any exercise"]
+            notes = ["the notebook has no question of any exercise", *submission.notes]
             unreadable[submission, name or UNKNOWN] = _cannot(
                 submission, name or UNKNOWN, "unknown exercise", notes
             )
@@ -202,7 +210,7 @@ def _prepare(options, sources, found):
     tasks = []
     for (_, name), handed_in in sorted(readable.items()):
         submission, notebook = max(handed_in, key=lambda s: (str(s[0].timestamp or ""), s[0].path))
-        notes = []
+        notes = list(submission.notes)
         if len(handed_in) > 1:
             notes.append(f"{len(handed_in)} notebooks were handed in; the newest is graded")
         source = sources[name]
@@ -268,8 +276,8 @@ def _accidents(ran: dict, normalised: Normalised) -> list[str]:
     notes = []
     for place, cell in enumerate(normalised.code):
         for output in ran["outputs"].get(str(place), ()):
-            name = output.get("ename") if isinstance(output, dict) else None
-            if cell.role == "answer" and isinstance(name, str):
+            name = output.get("ename")
+            if cell.role == "answer" and name is not None:
                 known = re.fullmatch(r"[A-Za-z_]{1,40}", name)
                 if name == "TookTooLong":
                     notes.append(f"{cell.question}: its cell was stopped at the time limit")
@@ -277,6 +285,7 @@ def _accidents(ran: dict, normalised: Normalised) -> list[str]:
                     notes.append(
                         f"{cell.question}: its cell ended in {known[0] if known else 'an error'}"
                     )
+                break
     return notes
 
 
