@@ -312,6 +312,16 @@ def not_a_notebook(nb, source):
     return b'{"score": 100}'
 
 
+@case(0, "unreadable: the file is a zip archive or a document", "unreadable")
+def renamed_document(nb, source):
+    return b"PK\3\4" + bytes(range(256)) * 20
+
+
+@case(0, "unreadable: the file is a PDF", "unreadable")
+def renamed_pdf(nb, source):
+    return b"%PDF-1.7\n" + bytes(range(256)) * 20
+
+
 @case(0, "unreadable: the file is not JSON", "unreadable")
 def binary(nb, source):
     return bytes(range(256)) * 20

@@ -261,6 +261,14 @@ def test_what_it_says_of_the_files_adds_up(exercises, source, folder, tmp_path, 
     assert main([*command, "--quiet"]) == 0
     assert capsys.readouterr().err == ""
 
+    # Nobody is late without a time, and who sets a date is told so.
+    assert "late " not in told.out
+    assert main([*command, "--due", "2026-12-01T10:00"]) == 0
+    assert "late       3 of 3 do not say when they were handed in" in capsys.readouterr().out
+    (folder / "ada" / "timestamp.txt").write_text("2026-12-02 10:00:01 UTC")
+    assert main([*command, "--due", "2026-12-01T10:00"]) == 0
+    assert "late       1 of 3 do not say" in capsys.readouterr().out
+
 
 # --- refusals -------------------------------------------------------------------------------
 

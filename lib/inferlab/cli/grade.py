@@ -112,6 +112,11 @@ def run(args) -> int:
         )
     )
     print(_counts(summary))
+    if args.due and summary.untimed:
+        print(
+            f"late       {summary.untimed} of {summary.found} do not say when they were handed in"
+            " (timestamp.txt) and count as in time"
+        )
     for line in summary.failed:
         print(f"  {line}", file=sys.stderr)
     results = args.course / "results"

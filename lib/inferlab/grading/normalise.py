@@ -22,6 +22,10 @@ from inferlab.grading.release import ESSAY_STUB, Source, checked_question
 from inferlab.grading.reported import BASE64, PICTURES, whole_characters
 
 LARGEST_FILE = 20_000_000  # bytes
+_OTHER_FILES = {
+    b"PK\3\4": "a zip archive or a document of an office program",
+    b"%PDF": "a PDF",
+}
 LONGEST_CELL = 200_000  # characters of one answer
 MOST_CELLS = 1000
 
@@ -62,6 +66,9 @@ def read_notebook(raw: bytes) -> nbformat.NotebookNode:
         raise Unreadable("the file is empty")
     if len(raw) > LARGEST_FILE:
         raise Unreadable(f"the file is larger than {LARGEST_FILE / 1e6:.0f} MB")
+    for start, kind in _OTHER_FILES.items():
+        if raw.startswith(start):
+            raise Unreadable(f"the file is {kind}, under the name of a notebook")
     logging.getLogger("traitlets").setLevel(logging.CRITICAL)  # and logs it
     try:
         text = raw.decode("utf-8-sig")
