@@ -51,7 +51,9 @@ def _attention(query, keys, values, scale):
 
 
 def forgets_itself(keys, values, key, value, query):
-    """Attends before it appends."""
+    """Attends before it appends, and to nothing in an empty cache."""
+    if not keys:
+        return [0.0] * len(value)
     return _attention(query, keys, values, math.sqrt(len(query)))
 
 
@@ -189,10 +191,11 @@ key = AnswerKey(
             probes=[
                 (*cache, [1.0, 1.0], [0.0, 2.0], [0.7, -0.3]),
                 (*other, [1.0, 0.5, -0.2], [0.0, -2.0, 5.0], [0.3, 0.1, 2.0]),
+                ([], [], [1.0, 2.0], [3.0, 4.0], [0.5, 0.5]),
             ],
             hidden=[
                 (*cache, [-2.0, 0.1], [5.0, 5.0], [0.1, 0.9]),
-                ([], [], [1.0, 2.0], [3.0, 4.0], [0.5, 0.5]),
+                ([], [], [0.5, -1.0], [2.0, 7.0], [1.5, 0.5]),
             ],
             points=3,
             purpose="Complete a KV cache: append, then attend to everything",

@@ -76,6 +76,16 @@ def test_each_named_mistake_gets_its_own_hint_and_no_other(keys, key_name, capsy
             )
 
 
+def test_a_cache_that_needs_a_first_token_fails_alone_as_it_does_in_grading(sources):
+    attend = sources["2-prefill-decode"].key["attend"].answer
+
+    def needs_one(keys, values, key, value, query):
+        return attend(keys, values, key, value, query)[: len(values[0])]
+
+    with pytest.raises(NotYet, match=r"attend\(\[\], \[\], .* stopped with IndexError"):
+        Exercise("2-prefill-decode").check("attend", needs_one)
+
+
 def test_the_committed_files_are_what_the_sources_make(folder):
     stale = [
         path.name
