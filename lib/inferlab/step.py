@@ -118,12 +118,15 @@ def step(
     keeps in 16 bits), of the cache and of the activations. Numbers give exact ints, arrays float64
     arrays, symbols expressions. Chapters 6, 7 and 9.
 
-    Raises InputError for an empty batch, or positions beyond a learned position table.
+    Raises InputError for an empty batch, one Sequence without its list, or positions beyond a
+    learned position table.
 
     >>> from inferlab.architecture import Architecture
     >>> step(Architecture.preset("LLaMA-7B"), decode(3000)).kv_read
     1572864000
     """
+    if isinstance(sequences, Sequence):
+        raise InputError(f"{sequences} is one sequence: expected a list, put it between [ and ]")
     if not sequences:
         raise InputError("the batch is empty: expected at least one sequence")
     check_positions(architecture, sequences)

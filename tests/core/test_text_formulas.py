@@ -82,6 +82,8 @@ def test_an_accounting_refuses_a_choice_it_does_not_know():
 def test_an_empty_batch_and_a_sequence_without_tokens_are_refused():
     with pytest.raises(InputError, match="the batch is empty"):
         step(MODEL, [])
+    with pytest.raises(InputError, match="is one sequence: expected a list"):
+        step(MODEL, Sequence(1600, cached=38500))
     with pytest.raises(InputError, match="new tokens is 0: expected a whole number above zero"):
         Sequence(0, 10)
 
