@@ -454,6 +454,21 @@ def processes_share_the_memory(nb, source):
     answer(nb, "ratio", text)
 
 
+@case(5, "ratio: stopped (memory limit)", "partly run")
+def processes_hold_shared_memory(nb, source):
+    text = (
+        "import mmap, os, time\n"
+        "for _ in range(5):\n"
+        "    if os.fork() == 0:\n"
+        "        hog = mmap.mmap(-1, 400_000_000)\n"
+        "        hog.write(bytes(400_000_000))\n"
+        "        time.sleep(30)\n"
+        "        os._exit(0)\n"
+        "time.sleep(30)"
+    )
+    answer(nb, "ratio", text)
+
+
 @case(5, "ratio: its cell ended in OSError")
 def file_bomb(nb, source):
     answer(
@@ -651,8 +666,10 @@ def script_in_outputs_and_essay(nb, source):
 
 
 ATTACKS = r"""
-import json, os, signal, socket, sqlite3, subprocess
+import ctypes, json, os, signal, socket, sqlite3, subprocess
 from pathlib import Path
+
+libc = ctypes.CDLL(None, use_errno=True)
 
 def attempt(action):
     try:
@@ -667,6 +684,13 @@ def regain():
     os.setuid(0)
     return os.getuid()
 
+def call(function, *arguments):
+    # The keyring of the session is -3, a new user namespace 0x10000000; signal 17 ends a clone.
+    result = getattr(libc, function)(*arguments)
+    if result < 0: raise OSError(ctypes.get_errno(), function)
+    if function == "syscall" and result == 0: os._exit(0)
+    return result
+
 found = {
     "read the exercise": attempt(lambda: open("EXERCISES/sample/checks.py").read()),
     "read the gradebook": attempt(lambda: sqlite3.connect("file:COURSE/gradebook.db?mode=ro", uri=True).execute("select * from grade").fetchall()),
@@ -678,14 +702,26 @@ found = {
     "write to the root": attempt(lambda: open("/evil", "w")),
     "connect to this machine": attempt(connect),
     "connect to the world": attempt(lambda: socket.create_connection(("1.1.1.1", 80), timeout=2)),
+    "connect to the host of this machine": attempt(lambda: socket.socket(40, socket.SOCK_STREAM)),
     "become root": attempt(regain),
     "mount": attempt(lambda: subprocess.run(["mount", "-t", "tmpfs", "x", "/tmp"], check=True, capture_output=True)),
     "read the memory of process 1": attempt(lambda: open("/proc/1/mem", "rb").read(1)),
+    "make a user namespace": attempt(lambda: call("unshare", 0x10000000)),
+    "clone into a user namespace": attempt(lambda: call("syscall", CLONE, 0x10000000 | 17, 0, 0, 0, 0)),
+    "hold memory by a descriptor": attempt(lambda: os.memfd_create("x")),
+    "hold memory by a key": attempt(lambda: call("shmget", 0, 1 << 20, 0o1600)),
+    "leave a key for others": attempt(lambda: call("syscall", ADD_KEY, b"user", b"x", b"y", 1, -3)),
+    "trace a process": attempt(lambda: call("ptrace", 0, 0, 0, 0)),
+    "ring the kernel": attempt(lambda: call("syscall", 425, 1, ctypes.create_string_buffer(200))),
+    "write to the shared memory": attempt(lambda: open("/dev/shm/x", "w")),
+    "write among the devices": attempt(lambda: open("/dev/x", "w")),
+    "write where seals were": attempt(lambda: open("PACKAGE/feedback/seals/x", "w")),
     "signal the grader": attempt(lambda: os.kill(PARENT, signal.SIGKILL)),
 }
 report = {
     "found": found,
     "environment": {k: v for k, v in os.environ.items() if "SECRET" in k},
+    "first environment": [e for e in open("/proc/self/environ").read().split("\0") if "SECRET" in e],
     "processes": sorted(int(p) for p in os.listdir("/proc") if p.isdigit()),
     "parent": os.getppid(),
     "capabilities": [l for l in open("/proc/self/status") if l.startswith(("CapEff", "CapBnd", "NoNewPrivs"))],

@@ -9,11 +9,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+
+# What a child gets of this process's environment. A learner's process can read what its ancestor
+# was started with, and there may be passwords among the rest.
+_PASSED_ON = re.compile(
+    r"PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|LD_LIBRARY_PATH|PYTHON\w+|XDG_CACHE_HOME"
+    r"|INFERLAB_MODEL_DIR"
+)
 
 _mine = threading.local()
 _open: set[Child] = set()
@@ -29,7 +37,8 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # On several children one BLAS thread each is fastest.
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            env={name: text for name, text in os.environ.items() if _PASSED_ON.fullmatch(name)}
+            | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             # Ctrl-C in a terminal reaches the parent alone, which then closes its children.
             start_new_session=True,
         )

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -23,6 +24,7 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 
+from inferlab.grading import syscalls
 from inferlab.quantities import InputError
 
 # As root a sandbox runs under this user and group, which own nothing; limits on the number of
@@ -102,7 +104,7 @@ def command(limits: Limits, report: int) -> list[str]:
     words += ["--perms", "0755", "--dir", "/etc"]
     for path in ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime", "/etc/alternatives"):
         words += ["--ro-bind-try", path, path]
-    words += ["--proc", "/proc", "--dev", "/dev"]
+    words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     for place in ("/tmp", HOME):
         words += ["--perms", "1777", "--size", str(limits.disk), "--tmpfs", place]
     for path in _readable_paths():
@@ -112,7 +114,7 @@ def command(limits: Limits, report: int) -> list[str]:
         words += ["--ro-bind", str(path), str(path)]
     # Neither sealed answers nor the grader itself.
     for room in ("feedback/seals", "grading"):
-        words += ["--tmpfs", str(package / room)]
+        words += ["--tmpfs", str(package / room), "--remount-ro", str(package / room)]
     words += ["--remount-ro", "/", "--chdir", HOME, "--info-fd", str(report), "--"]
     return [*words, "/bin/sh", "-c", f"echo ready; exec sleep {WAITING * limits.total_s + 60:.0f}"]
 
@@ -123,9 +125,9 @@ def usage_of(process: int, *, exact: bool = False) -> tuple[int, float]:
     exact: share out the pages that several processes have in common, which takes longer; without it
     a fork counts as much as its parent.
     """
-    with open(f"/proc/{process}/statm") as file:
-        _, resident, common = map(int, file.read().split()[:3])
-    memory = (resident - common) * os.sysconf("SC_PAGE_SIZE")
+    with open(f"/proc/{process}/status") as file:  # of one that has just ended, without sizes
+        sizes = re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+) kB$", file.read(), re.MULTILINE)
+    memory = sum(map(int, sizes)) * 1024
     if exact:
         with contextlib.suppress(OSError), open(f"/proc/{process}/smaps_rollup") as file:
             shared_out = next(line for line in file if line.startswith("Pss:"))
@@ -265,6 +267,7 @@ def give_up_privileges(limits: Limits, keep: int) -> None:
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
     _call("capset", header, (ctypes.c_uint32 * 6)())
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    syscalls.refuse(_call)
     # The change of user has hidden this process from the grader, which has to watch its memory.
     _call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
 
