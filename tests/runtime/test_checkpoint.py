@@ -6,6 +6,7 @@ import pytest
 from inferlab.quantities import InputError
 from inferlab.runtime import load
 from inferlab.runtime.checkpoint import open_checkpoint
+from inferlab.runtime.generation import generate
 
 IDS = [5, 80, 200, 17]
 
@@ -42,7 +43,7 @@ REFUSED = {
     ),
     "biases": (
         {"extra_tensors": [("blk.0.attn_q.bias", np.zeros(64, np.float32))]},
-        "holds blk.0.attn_q.bias",
+        "holds 'blk.0.attn_q.bias'",
     ),
     "a missing tensor": ({"leave_out": ["blk.1.ffn_up"]}, "no tensor blk.1.ffn_up.weight"),
     "a missing table": ({"leave_out": ["token_embd"]}, "no tensor token_embd.weight"),
@@ -76,6 +77,53 @@ def test_a_file_that_was_cut_short(tiny_file, keep):
     path.write_bytes(data[: int(len(data) * keep) if isinstance(keep, float) else keep])
     with pytest.raises(InputError, match=r"cut short|expected a GGUF"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"extra_fields": [("add_bos_token_id", 10**6)]},
+            "bos_token_id 1000000: expected a number",
+        ),
+        ({"extra_fields": [("add_eot_token_id", 9999)]}, "eot_token_id 9999: expected a number"),
+        ({"chat_template": "{{ 1 / 0 }}"}, r"cannot be filled in \(division by zero\)"),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_used(tiny_file, changes, message):
+    path, _ = tiny_file(**changes)
+    with pytest.raises(InputError, match=message):
+        load(path).tokenizer.chat("hello")
+
+
+@pytest.mark.parametrize(
+    ("found", "put", "message"),
+    [
+        (b"<|endoftext|>", b"\xff|endoftext|>", "tokens is no text"),
+        (b"block_count\x04\0\0\0\2\0\0\0", b"block_count\x04\0\0\0\2\0\0\x6f", "block_count 18"),
+        (b"output_norm.weight", b"output\x0anorm.weight", "holds 'output"),
+        (b"h e", b"h_e", "do not fit each other"),
+    ],
+)
+def test_a_file_with_a_damaged_byte(tiny_file, found, put, message):
+    path, _ = tiny_file()
+    data = path.read_bytes()
+    assert data.count(found) == 1
+    path.write_bytes(data.replace(found, put))
+    with pytest.raises(InputError, match=message) as refusal:
+        load(path).tokenizer.encode("hello")
+    assert "\n" not in str(refusal.value)
+
+
+def test_weights_that_are_no_numbers_are_said(tiny_file):
+    path, _ = tiny_file(
+        leave_out=["output_norm"],
+        extra_tensors=[("output_norm.weight", np.full(64, np.nan, np.float32))],
+    )
+    decoder = load(path).decoder
+    for temperature in (0.0, 1.0):
+        with pytest.raises(InputError, match="logits are no numbers"):
+            generate(decoder, [[5]], max_tokens=1, temperature=temperature)
 
 
 def test_a_file_of_another_format(tmp_path):

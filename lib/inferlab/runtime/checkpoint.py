@@ -42,7 +42,12 @@ class Checkpoint:
             if default is None:
                 raise InputError(f"{self.path.name} has no field {name}: the file is incomplete")
             return default
-        return self.fields[name].contents()
+        try:
+            return self.fields[name].contents()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path.name} is damaged: {name} is no text ({error}); fetch it again"
+            ) from None
 
     def array(self, name, *shape):
         """A tensor expanded to fp32, of the given shape; InputError where it is not so."""
@@ -166,6 +171,11 @@ def read_decoder(checkpoint):
     """
     a = read_architecture(checkpoint)
     d, q_width, kv_width = a.hidden, a.heads * a.head_dim, a.kv_heads * a.head_dim
+    if a.layers > len(checkpoint.tensors):
+        raise InputError(
+            f"{checkpoint.path.name} has llama.block_count {a.layers} and"
+            f" {len(checkpoint.tensors)} tensors: expected several for each; fetch it again"
+        )
     shapes = {
         "attention_norm": (d,),
         "q": (d, q_width),
@@ -185,7 +195,7 @@ def read_decoder(checkpoint):
     known = {*names.values(), "token_embd.weight", "output_norm.weight", "output.weight"}
     if unknown := sorted(set(checkpoint.tensors) - known - {"rope_freqs.weight"}):
         raise InputError(
-            f"{checkpoint.path.name} holds {unknown[0]} and {len(unknown) - 1} more tensors that a "
+            f"{checkpoint.path.name} holds {unknown[0]!r} and {len(unknown) - 1} more tensors that a "
             "plain Llama decoder has no place for: this decoder cannot run it"
         )
 

@@ -153,6 +153,10 @@ def _check_prompts(prompts, limit):
 
 def _pick(logits, temperature, top_p, random) -> int:
     """The next token's id: the likeliest one at temperature 0, else one drawn."""
+    if not np.isfinite(logits).all():
+        raise InputError(
+            "the model's logits are no numbers: its weights are damaged; fetch it again"
+        )
     p = probabilities(logits, temperature, top_p)
     return int(np.argmax(p) if temperature == 0 else random.choice(len(p), p=p))
 

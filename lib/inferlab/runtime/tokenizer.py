@@ -66,9 +66,17 @@ def read_tokenizer(checkpoint):
             f"{checkpoint.path.name} has {len(tokens)} tokens and {len(types)} token types: "
             "expected as many; the file is damaged"
         )
-    begin = checkpoint.field("tokenizer.ggml.bos_token_id", -1)
-    ends = ("eos_token_id", "eot_token_id")
-    stop = frozenset(int(checkpoint.field(f"tokenizer.ggml.{name}", -1)) for name in ends) - {-1}
+
+    def id_of(name):
+        found = checkpoint.field(f"tokenizer.ggml.{name}_token_id", -1)
+        if found not in range(-1, len(tokens)):
+            raise InputError(
+                f"{checkpoint.path.name} has {name}_token_id {found}: expected a number below"
+                f" {len(tokens)}, one of its tokens; the file is damaged"
+            )
+        return int(found)
+
+    begin, stop = id_of("bos"), frozenset({id_of("eos"), id_of("eot")}) - {-1}
     return Tokenizer(
         Vocabulary(
             tokens=tokens,
@@ -99,7 +107,10 @@ class Tokenizer:
                 ids, vocabulary.merges, ignore_merges=vocabulary.cut in IGNORE_MERGES
             )
         except Exception as error:  # tokenizers raises bare Exception
-            raise InputError(f"the vocabulary and merges do not fit each other ({error})") from None
+            reason = str(error).partition("\n")[0]
+            raise InputError(
+                f"the vocabulary and merges do not fit each other ({reason})"
+            ) from None
         self._bpe = Tokenizer(model)
         self._bpe.pre_tokenizer = _word_cutter(vocabulary.cut)
         for kind, special in ((CONTROL, True), (USER_DEFINED, False)):
@@ -165,7 +176,7 @@ class Tokenizer:
                 bos_token="" if begin is None else tokens[begin],
                 eos_token=tokens[min(self.stop)] if self.stop else "",
             )
-        except jinja2.TemplateError as error:
+        except Exception as error:  # a template may do whatever an expression can
             raise InputError(f"the model's chat template cannot be filled in ({error})") from None
 
     def bytes_of(self, token_id):
