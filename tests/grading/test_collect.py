@@ -86,12 +86,20 @@ def test_a_learners_name_never_leads_out_of_the_course(name):
         # The first four letters of `printf 'Ada Li' | sha256sum`, and of 'Ada-Li'.
         (["Ada Li/a.ipynb", "Ada-Li/a.ipynb"], ["Ada-Li-4cf6", "Ada-Li-426f"]),
         (["liada_12_56_a.ipynb", "liada_12_57_b.ipynb"], ["liada", "liada"]),
+        # Moodle numbers a learner anew in each assignment.
+        (
+            [
+                "x/Ada Li_12_assignsubmission_file/a.ipynb",
+                "y/Ada Li_34_assignsubmission_file/a.ipynb",
+            ],
+            ["Ada-Li", "Ada-Li"],
+        ),
         (["Jose\u0301/a.ipynb", "Jos\u00e9/b.ipynb"], ["Jos\u00e9", "Jos\u00e9"]),
     ],
 )
 def test_learners_of_one_name_stay_two(tmp_path, paths, students):
     for path in paths:
-        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("{}")
     found = collect([tmp_path], NAMES)
     assert sorted(s.student for s in found) == sorted(students)

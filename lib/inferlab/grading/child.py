@@ -20,7 +20,7 @@ from collections.abc import Callable
 # was started with, and there may be passwords among the rest.
 _PASSED_ON = re.compile(
     r"PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|LD_LIBRARY_PATH|PYTHON\w+|XDG_CACHE_HOME"
-    r"|INFERLAB_MODEL_DIR"
+    r"|MPLCONFIGDIR|IPYTHONDIR|INFERLAB_MODEL_DIR"
 )
 
 _mine = threading.local()

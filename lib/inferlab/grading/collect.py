@@ -46,10 +46,12 @@ class Submission:
 
 @dataclass(frozen=True)
 class _Learner:
-    """name: as the platform writes it. number: by which it tells two of one name apart, if it does."""
+    """name: as the platform writes it. number: by which it tells two of one name apart, if it does,
+    among the files of one folder: Moodle gives a learner another number in each assignment."""
 
     name: str
     number: str = ""
+    among: PurePosixPath | None = None
 
 
 @dataclass(frozen=True)
@@ -158,14 +160,16 @@ def _folders(files: list[_File]) -> list[PurePosixPath]:
 
 def _named(found: list[tuple[_Learner, Submission]]) -> Iterator[Submission]:
     """The submissions under names that are safe and that no two learners share."""
-    learners = defaultdict(set)
+    spellings, numbers = defaultdict(set), defaultdict(set)
     for learner, _ in found:
-        learners[_safe(learner.name)].add(
-            (unicodedata.normalize("NFC", learner.name), learner.number)
-        )
+        name = _safe(learner.name)
+        spellings[name].add(unicodedata.normalize("NFC", learner.name))
+        numbers[name, learner.among].add(learner.number)
+    several = {name for name, spelt in spellings.items() if len(spelt) > 1}
+    several |= {name for (name, _), given in numbers.items() if len(given) > 1}
     for learner, submission in found:
         name = _safe(learner.name)
-        if len(learners[name]) == 1:
+        if name not in several:
             yield replace(submission, student=name)
         else:
             digest = hashlib.sha256(learner.name.encode("utf-8", "surrogatepass")).hexdigest()[:4]
@@ -223,12 +227,12 @@ def _learner(path: PurePosixPath, place: Path, exercises, expression) -> _Learne
     for depth, folder in enumerate(folders):
         moodle = _MOODLE.match(folder)
         if moodle:
-            return _Learner(moodle["student"], moodle["number"])
+            return _Learner(moodle["student"], moodle["number"], PurePosixPath(*folders[:depth]))
         if folder in exercises and depth > 0:
             return _Learner(folders[depth - 1])
     canvas = _CANVAS.match(path.name)
     if canvas:
-        return _Learner(canvas["student"], canvas["number"])
+        return _Learner(canvas["student"], canvas["number"], path.parent)
     if folders:
         return _Learner(folders[-1])
     stem = path.stem

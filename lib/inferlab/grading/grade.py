@@ -71,10 +71,13 @@ class Task:
 
 @dataclass
 class Summary:
-    """What a run did. graded: recorded, the unreadable ones among them. set_aside: files whose
-    learner handed in another one for the same exercise, which counts. untimed: files that do not say
-    when they were handed in, and so cannot be late. cpu_s: CPU seconds that learners' notebooks took, which their sandboxes
-    keep out of what the operating system adds up for this process."""
+    """What a run did.
+
+    graded: recorded, the unreadable ones among them. set_aside: files whose learner handed in another
+    one for the same exercise, which counts. untimed: files that do not say when they were handed in,
+    and so cannot be late. cpu_s: CPU seconds that learners' notebooks took, which their sandboxes keep
+    out of what the operating system adds up for this process.
+    """
 
     found: int = 0
     graded: int = 0
