@@ -138,6 +138,15 @@ def test_a_file_name_that_is_no_text_is_read(tmp_path):
     assert (found.student, found.path) == ("Z-e", "Z?e/a.ipynb")
 
 
+def test_a_link_is_not_followed_and_not_passed_over(tmp_path):
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    (tmp_path / "secret").write_text("{}")
+    (tmp_path / "class" / "ada" / "a.ipynb").symlink_to(tmp_path / "secret")
+    (found,) = collect([tmp_path / "class"], NAMES)
+    assert (found.student, found.raw) == ("ada", b"")
+    assert "it is a link to another file" in found.fault
+
+
 def test_a_learner_without_a_notebook_is_found_in_a_folder_of_all(tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.writestr("submissions/ada/a.ipynb", "{}")

@@ -313,6 +313,9 @@ def test_two_runs_at_once_are_refused(grade_class, source, folder, tmp_path):
         ([".", "--workers", "0"], "expected 1 or more"),
         ([".", "--late", "200"], "expected a percentage"),
         ([".", "--due", "tomorrow"], "is no time"),
+        ([".", "--due", "9999-12-31T23:59-14:00"], "is no time"),
+        ([".", "--cell-seconds", "nan"], "a time limit is not above zero"),
+        ([".", "--notebook-seconds", "inf"], "a time limit is not above zero"),
         ([".", "--gradebook", "postgresql://nobody@127.0.0.1:1/none"], "cannot be opened"),
     ],
 )

@@ -67,13 +67,12 @@ def _time(text: str) -> datetime:
     import argparse
 
     try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
+        # As nbgrader keeps them: UTC without saying so.
+        return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time: expected one such as 2026-12-01T23:59+01:00"
         ) from None
-    # As nbgrader keeps them: UTC without saying so.
-    return time.astimezone(UTC).replace(tzinfo=None)
 
 
 def run(args) -> int:
@@ -81,8 +80,8 @@ def run(args) -> int:
     certificates = (args.tls_ca, args.tls_cert, args.tls_key)
     if args.workers < 1:
         raise InputError(f"--workers is {args.workers}: expected 1 or more")
-    if args.cell_seconds <= 0 or args.notebook_seconds <= 0:
-        raise InputError("a time limit is not above zero: expected seconds, such as 60")
+    if not all(0 < seconds <= 86_400 for seconds in (args.cell_seconds, args.notebook_seconds)):
+        raise InputError("a time limit is not above zero and up to a day: expected seconds, as 60")
     if not 0 <= args.late <= 100:
         raise InputError(f"--late is {args.late}: expected a percentage from 0 to 100")
     if not args.quiet:

@@ -107,11 +107,11 @@ def _from_place(place: Path, exercises, expression) -> Iterator[Submission]:
         files = [
             _File(
                 PurePosixPath(path.relative_to(place).as_posix()),
-                path.read_bytes,
-                path.stat().st_size,
+                _no_file if path.is_symlink() else path.read_bytes,
+                path.lstat().st_size,
             )
             for path in sorted(place.rglob("*"))
-            if path.is_file() and not path.is_symlink() and ".ipynb_checkpoints" not in path.parts
+            if path.is_file() and ".ipynb_checkpoints" not in path.parts
         ]
     times = {file.path.parent: _time(file) for file in files if file.path.name == "timestamp.txt"}
     found: list[tuple[_Learner, Submission]] = []
@@ -134,6 +134,10 @@ def _from_place(place: Path, exercises, expression) -> Iterator[Submission]:
             path = whole_characters(f"{folder.as_posix()}/ ({names})")
             found.append((learner, Submission("", path, None)))
     yield from _named(found)
+
+
+def _no_file() -> bytes:
+    raise OSError("it is a link to another file")
 
 
 def _bytes_of(file: _File) -> tuple[bytes, str]:
