@@ -8,6 +8,8 @@ from pathlib import Path
 
 from inferlab.quantities import InputError
 
+MOST_WORKERS = 256  # more processes than any machine has cores only hinder each other
+
 
 def add_parser(subparsers) -> None:
     """Add this command to the command line."""
@@ -78,8 +80,11 @@ def _time(text: str) -> datetime:
 def run(args) -> int:
     """Grade, and say where the results are. 1 when something could not be graded."""
     certificates = (args.tls_ca, args.tls_cert, args.tls_key)
-    if args.workers < 1:
-        raise InputError(f"--workers is {args.workers}: expected 1 or more")
+    if not 1 <= args.workers <= MOST_WORKERS:
+        raise InputError(
+            f"--workers is {args.workers}: expected 1 to {MOST_WORKERS}, one for each core"
+            " (--scheduler uses those of other machines)"
+        )
     if not all(0 < seconds <= 86_400 for seconds in (args.cell_seconds, args.notebook_seconds)):
         raise InputError("a time limit is not above zero and up to a day: expected seconds, as 60")
     if not 0 <= args.late <= 100:
