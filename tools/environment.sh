@@ -61,6 +61,7 @@ fi
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --no-build-isolation --editable .
 # At its first start JupyterLab would ask whether to fetch its makers' news, over the first chapter.
-.venv/bin/jupyter labextension disable --level=sys_prefix \
-    @jupyterlab/apputils-extension:announcements 2>/dev/null
+.venv/bin/python -m jupyterlab.labextensions disable --level=sys_prefix \
+    @jupyterlab/apputils-extension:announcements 2>/dev/null ||
+    echo "JupyterLab will ask about news at its first start." >&2
 echo "$state" > "$stamp"

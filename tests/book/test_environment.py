@@ -75,6 +75,7 @@ RECORDING = """#!/bin/sh
 case "$*" in
     *"-m venv"*) mkdir -p .venv/bin; cp "$0" .venv/bin/python; echo venv >> calls ;;
     *"-m pip"*) echo pip >> calls ;;
+    *"-m jupyterlab.labextensions disable"*) echo news >> calls ;;
 esac
 """
 
@@ -89,10 +90,10 @@ def test_a_second_run_installs_nothing_until_the_lock_changes(environment):
     calls = folder / "calls"
 
     assert environment().returncode == 0
-    assert calls.read_text().split() == ["venv", "pip", "pip"]
+    assert calls.read_text().split() == ["venv", "pip", "pip", "news"]
     assert environment().returncode == 0
-    assert calls.read_text().split() == ["venv", "pip", "pip"]
+    assert calls.read_text().split() == ["venv", "pip", "pip", "news"]
     with open(folder / "requirements.lock", "a") as lock:
         lock.write("# changed\n")
     assert environment().returncode == 0
-    assert calls.read_text().split() == ["venv", "pip", "pip", "pip", "pip"]
+    assert calls.read_text().split() == ["venv", *["pip", "pip", "news"] * 2]
