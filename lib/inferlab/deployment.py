@@ -41,8 +41,8 @@ BOUND = ENGINE.but(activations="none")
 """What no engine can avoid moving. The residual stream may stay in the cache, so it is left out."""
 
 MEMORY_FRACTION = 0.9
-"""The share of a GPU's memory that an engine takes: vLLM's default `gpu_memory_utilization` for years,
-and at the measurement below; newer versions take 0.92."""
+"""The share of a GPU's memory that an engine takes: vLLM's default for years, and at the measurement
+below; newer versions take 0.92 (`gpu_memory_utilization` in the signature of `vllm.LLM`)."""
 
 RESERVED = 1.7e9
 """Bytes of it that an engine keeps for workspace and CUDA graphs: what vLLM kept of a 24 GiB card with
