@@ -25,15 +25,20 @@ _COMMENT = re.compile(r'<a href="#comment-(\w+)">Comment</a>')
 _DIGITS = re.compile(r"(\\[dt]?frac\s*(?:\{[^{}]*\}\s*)?|\\sqrt\s*|[\^_]\s*)(\d{2,})")
 
 
+class _TooLong(BaseException):
+    """Not an Exception, which the converters swallow here and there and then go on."""
+
+
 def draw(job: dict) -> str:
     """The page of a job: its notebook (text), grades, comments and scores, in HTML.
 
-    For a process that draws pages and does nothing else: it sets that process's timer.
+    For a process that draws pages and does nothing else: it sets that process's timer. Raises
+    TimeoutError for a page that takes more than LONGEST_S.
     """
     from nbconvert.exporters import TemplateExporter
 
     signal.signal(signal.SIGPROF, _give_up)
-    signal.setitimer(signal.ITIMER_PROF, LONGEST_S, 1)  # and again, should it be swallowed
+    signal.setitimer(signal.ITIMER_PROF, LONGEST_S, 1)  # and again, should a bare except swallow it
     try:
         notebook = for_learner(job["notebook"], job["grades"], job["comments"])
         resources = {"nbgrader": job["scores"], "metadata": {"name": job["scores"]["notebook"]}}
@@ -43,6 +48,8 @@ def draw(job: dict) -> str:
         body, _ = TemplateExporter.from_notebook_node(
             exporter, notebook, exporter._init_resources(resources)
         )
+    except _TooLong:
+        raise TimeoutError(f"it took more than {LONGEST_S} s") from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     body = _LISTED.sub(r'<a href="#\1\2">\1</a>', _CDN.sub("", body))
@@ -50,7 +57,7 @@ def draw(job: dict) -> str:
 
 
 def _give_up(signum, frame):
-    raise TimeoutError(f"it took more than {LONGEST_S} s")
+    raise _TooLong
 
 
 def for_learner(text: str, grades: dict, comments: dict) -> nbformat.NotebookNode:
@@ -88,8 +95,6 @@ def mathml(formula: str, *, block: bool = False) -> str | None:
     formula = _DIGITS.sub(lambda found: found[1] + re.sub(r"(\d)", r"{\1}", found[2]), formula)
     try:
         drawn = tex2mathml(formula, as_block=block)
-    except TimeoutError:
-        raise
     except Exception:  # it gives up in many ways, MathError and RecursionError among them
         return None
     # A namespace is for XML; spaces between elements would come into the names of headings.
