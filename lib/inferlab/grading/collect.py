@@ -23,9 +23,7 @@ _MOODLE = re.compile(r"(?P<student>.+?)_(?P<number>\d+)_assignsubmission_file\w*
 _CANVAS = re.compile(r"(?P<student>[^_]+)(_LATE)?_(?P<number>\d+)_\d+_.+\.ipynb$", re.IGNORECASE)
 
 # What a file in an archive, or on a disk, can do in place of giving its bytes.
-_UNREADABLE = (
-    OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+_UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 from jinja2 import pass_context
 
-LONGEST_S = 60  # CPU time for one page; a learner's text could keep a converter busy for ever
+LONGEST_S = 20  # CPU time for one page; a learner's text could keep a converter busy for ever
 
 LONGEST_FORMULA = 2000  # characters; a longer one stays as it is typed
 
@@ -32,9 +32,19 @@ class _TooLong(BaseException):
 def draw(job: dict) -> str:
     """The page of a job: its notebook (text), grades, comments and scores, in HTML.
 
-    For a process that draws pages and does nothing else: it sets that process's timer. Raises
-    TimeoutError for a page that takes more than LONGEST_S.
+    A text that keeps the converter busy for LONGEST_S is shown as it was typed. For a process that
+    draws pages and does nothing else: it sets that process's timer. Raises TimeoutError for a page
+    that takes more than LONGEST_S even so.
     """
+    try:
+        page = _drawn(job, _exporter(as_typed=False))
+    except TimeoutError:
+        page = _drawn(job, _exporter(as_typed=True))
+    page = _LISTED.sub(r'<a href="#\1\2">\1</a>', _CDN.sub("", page))
+    return _COMMENT.sub(r'<a href="#comment-\1">comment on \1</a>', page)
+
+
+def _drawn(job: dict, exporter) -> str:
     from nbconvert.exporters import TemplateExporter
 
     signal.signal(signal.SIGPROF, _give_up)
@@ -42,18 +52,16 @@ def draw(job: dict) -> str:
     try:
         notebook = for_learner(job["notebook"], job["grades"], job["comments"])
         resources = {"nbgrader": job["scores"], "metadata": {"name": job["scores"]["notebook"]}}
-        exporter = _exporter()
         # HTMLExporter's own method would also parse the finished page, styles and all, to add
         # alternative texts; ours have them, and it takes as long as all the rest.
         body, _ = TemplateExporter.from_notebook_node(
             exporter, notebook, exporter._init_resources(resources)
         )
+        return body
     except _TooLong:
         raise TimeoutError(f"it took more than {LONGEST_S} s") from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    body = _LISTED.sub(r'<a href="#\1\2">\1</a>', _CDN.sub("", body))
-    return _COMMENT.sub(r'<a href="#comment-\1">comment on \1</a>', body)
 
 
 def _give_up(signum, frame):
@@ -148,9 +156,16 @@ def _markdown_of_cell(context, text: str) -> str:
     return markdown(text, context.get("cell", {}).get("attachments"))
 
 
+def _as_typed(text: str) -> str:
+    return f"<pre>{html.escape(html.unescape(text))}</pre>"  # < arrives as &lt;
+
+
 @cache
-def _exporter():
-    """nbconvert with nbgrader's template, made once in each process."""
+def _exporter(*, as_typed: bool):
+    """nbconvert with nbgrader's template, made once in each process.
+
+    as_typed: texts are shown as they were typed, not converted.
+    """
     import nbgrader
     from nbconvert.exporters import HTMLExporter
     from nbconvert.filters import Highlight2HTML
@@ -168,7 +183,7 @@ def _exporter():
     exporter.register_filter(
         "highlight_code", Highlight2HTML(pygments_lexer="python", parent=exporter)
     )
-    exporter.register_filter("markdown2html", _markdown_of_cell)
+    exporter.register_filter("markdown2html", _as_typed if as_typed else _markdown_of_cell)
     exporter.register_filter(
         "filter_data_type", WidgetsDataTypeFilter(notebook_metadata={}, parent=exporter)
     )
