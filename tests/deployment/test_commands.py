@@ -99,6 +99,7 @@ def test_the_text_for_people(capsys):
         (["LLaMA-7B", "B2000"], "unknown accelerator"),
         (["LLaMA-7B", "B200", "--gpus", "3"], "heads"),
         (["LLaMA-7B", "B200", "--engine", "vlm"], "unknown engine"),
+        (["LLaMA-7B", "B200", "--engine", ""], "unknown engine ''"),
         (["LLaMA-7B", "M1-Pro", "--gpus", "2"], "no link"),
         (["LLaMA-7B", "Groq-3-LPU"], "no 'bf16' peak"),
         (["LLaMA-7B", "B200", "--calibration", "/nowhere"], "cannot be read"),

@@ -148,7 +148,7 @@ def find(accelerator: str, engine: str | None = None, known: Groups | None = Non
     the library does not know.
     """
     known = groups() if known is None else known
-    for each in engines(engine) if engine else ():
+    for each in engines(engine) if engine is not None else ():
         if (accelerator, each) in known:
             return known[accelerator, each]
     return known.get((accelerator, None))
