@@ -276,15 +276,6 @@ class Estimate:
     tokens_per_s: Any
 
 
-def estimate(ttft_s, tpot_s, output, batch, waves=1) -> Estimate:
-    """An Estimate from the two times: B T tokens in TTFT + (T - 1) TPOT seconds. Chapter 1.
-
-    waves: how many times larger the batch is than what decodes together.
-    """
-    total = ttft_s + (output - 1) * tpot_s * waves
-    return Estimate(ttft_s, tpot_s, ratio(batch * output, total))
-
-
 def answering(d: Deployment, prompt, output, batch=1) -> Deployment:
     """The deployment, once its model has the positions that a batch of requests takes.
 
@@ -328,27 +319,30 @@ def running(
     return choose(fit < 1, batch, minimum(batch, fit))
 
 
-def bound(d: Deployment, prompt, output, batch=1) -> Estimate:
+def bound(d: Deployment, prompt, output, batch=1, *, fraction=MEMORY_FRACTION) -> Estimate:
     """The least that a batch can take, in steps that run one after the other.
 
     prompt, output: tokens of each of `batch` requests. TPOT is the step at the middle of the
-    answer. Of a batch that memory cannot hold, TPOT is of as many sequences as an engine runs at a
-    time, and the throughput that of as many as the whole card holds.
+    answer, to within the cache of a token. Of a batch that memory cannot hold, TPOT is of as many
+    sequences as an engine runs at a time, and the throughput that of as many as the whole card
+    holds. fraction: the share of a GPU's memory that the engine takes.
     """
     d = answering(d, prompt, output, batch)
     first = step_bound(d, prefill(prompt, batch))
     context = mid_context(prompt, output)
-    later = step_bound(d, decode(context, running(d, prompt, output, batch)))
+    later = step_bound(d, decode(context, running(d, prompt, output, batch, fraction=fraction)))
     most = running(d, prompt, output, batch, fraction=1, reserved=0)
     each_wave = (output - 1) * step_bound(d, decode(context, most))
     total = first + each_wave * ratio(batch, most)
     return Estimate(first, later, ratio(batch * output, total))
 
 
-def bottleneck(d: Deployment, prompt, output, batch=1) -> dict[str, str]:
+def bottleneck(
+    d: Deployment, prompt, output, batch=1, *, fraction=MEMORY_FRACTION
+) -> dict[str, str]:
     """The highest ceiling of each phase: 'compute', 'memory' or 'network'."""
     d = answering(d, prompt, output, batch)
-    together = running(d, prompt, output, batch)
+    together = running(d, prompt, output, batch, fraction=fraction)
     phases = {
         "prefill": ceilings(d, prefill(prompt, batch)),
         "decode": ceilings(d, decode(mid_context(prompt, output), together)),

@@ -1,5 +1,6 @@
 """Every published row against the bound, and the calibrated estimate against what it never saw."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,19 @@ def test_no_estimate_beats_its_bound(batch, pair):
     assert fitted.ttft_s > least.ttft_s
     assert fitted.tpot_s > least.tpot_s
     assert fitted.tokens_per_s < least.tokens_per_s
+
+
+def test_a_batch_pays_each_prefill_once():
+    """Requests that come and go delay each other's tokens, but the batch has no more work for it."""
+    served = calibration.find("H100-SXM", "vllm")
+    assert served.served
+    d = Deployment(
+        architecture=Architecture.preset("Llama-3.1-8B"), accelerator=Accelerator.preset("H100-SXM")
+    )
+    apart, together = (replace(served, served=s).estimate(d, 2048, 128, 64) for s in (False, True))
+    assert together.tpot_s > 1.5 * apart.tpot_s
+    assert together.tokens_per_s == apart.tokens_per_s
+    assert apart.tokens_per_s == pytest.approx(64 * 128 / (apart.ttft_s + 127 * apart.tpot_s))
 
 
 def test_a_summary_counts_and_sorts():

@@ -34,10 +34,28 @@ def test_the_keys(capsys):
     # Row m209 measured 13.192 ms.
     assert found["calibrated"]["tpot_s"] == pytest.approx(13.192e-3, rel=0.05)
     assert found["bound"]["tpot_s"] < 13.192e-3
+    bound, fitted = found["bound"], found["calibrated"]
+    total = bound["ttft_s"] + 1023 * bound["tpot_s"]
+    assert bound["tokens_per_s"] == pytest.approx(16 * 1024 / total)
+    assert fitted["tokens_per_s"] > 16 * 1024 / (fitted["ttft_s"] + 1023 * fitted["tpot_s"])
+
+
+def test_what_the_engine_may_take_changes_what_runs_at_a_time(capsys):
+    common = ["LLaMA-7B", "A100-SXM-80GB", "--batch", "64", "--input", "3000", "--engine", "vllm"]
+    much, little = (report(capsys, *common, "--memory-fraction", f) for f in ("0.9", "0.5"))
+    # 0.9 x 80 GB - 13.5 GB - 1.7 GB hold 35 caches of 3,064 tokens and 1.61 GB; 0.5 x 80 GB hold 15.
+    assert [r["settings"]["running"] for r in (much, little)] == [35, 15]
+    assert [r["calibrated"]["running"] for r in (much, little)] == [35, 15]
     for name in ("bound", "calibrated"):
-        t = found[name]
-        total = t["ttft_s"] + 1023 * t["tpot_s"]
-        assert t["tokens_per_s"] == pytest.approx(16 * 1024 / total)
+        assert little[name]["tpot_s"] < much[name]["tpot_s"]
+    assert little["ceilings"]["decode"]["memory"] < much["ceilings"]["decode"]["memory"]
+
+
+def test_a_model_that_misses_by_little_may_fit_a_real_card(capsys):
+    told = "by less than some cards have beyond their datasheet"
+    assert told in run(capsys, "estimate", "Llama-3.1-70B", "H100-SXM", "--gpus", "2")[1]
+    assert told not in run(capsys, "estimate", "Llama-3.1-70B", "H100-SXM")[1]
+    assert told not in run(capsys, "estimate", "Llama-3.1-70B", "H100-SXM", "--gpus", "4")[1]
 
 
 def test_nothing_fitted_is_null(capsys):

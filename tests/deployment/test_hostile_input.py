@@ -100,12 +100,12 @@ def test_rates_below_one_keep_their_digits():
     assert [format_rate(rate) for rate in (99.94, 99.96)] == ["99.9 tokens/s", "100 tokens/s"]
 
 
-def test_help_says_how_waves_and_repeated_prefills_count(capsys):
+def test_help_says_how_waves_and_prefills_count(capsys):
     with pytest.raises(SystemExit):
         main(["estimate", "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert "ttft_s + (output-1) x step of a wave x batch/wave" in text
-    assert "tokens_per_s then pays them twice" in text
+    assert "tokens_per_s counts each prefill once" in text
 
 
 # --- a tied table -----------------------------------------------------------------------------------

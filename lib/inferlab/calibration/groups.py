@@ -11,9 +11,9 @@ from pathlib import Path
 
 from inferlab import presets
 from inferlab.calibration.model import NAMES, SHARES, Efficiency, cache_dtype, loads, times
-from inferlab.deployment import Deployment, Estimate, answering, estimate
+from inferlab.deployment import MEMORY_FRACTION, Deployment, Estimate, answering
 from inferlab.measurements import Case, engines, published
-from inferlab.quantities import InputError, bytes_per_element, number, short
+from inferlab.quantities import InputError, bytes_per_element, number, ratio, short
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,19 @@ class Group:
         chosen = [abs(e) for row, e in self.rows.items() if rows is None or row in rows]
         return quantile_of(chosen, quantile)
 
-    def estimate(self, d: Deployment, prompt, output, batch=1) -> Estimate:
-        """The calibrated times of a batch; a time that no row informs is None."""
+    def estimate(
+        self, d: Deployment, prompt, output, batch=1, *, fraction=MEMORY_FRACTION
+    ) -> Estimate:
+        """The calibrated times of a batch; a time that no row informs is None.
+
+        fraction: the share of a GPU's memory that the engine takes.
+        """
         d = answering(d, prompt, output, batch)
-        x = loads(d, prompt, output, batch, cache_dtype(d, self.kv))
-        first, later, _ = times(x, self.efficiency, self.served)
+        x = loads(d, prompt, output, batch, cache_dtype(d, self.kv), fraction=fraction)
+        first, later, whole = times(x, self.efficiency, self.served)
         if not self.prefill_fitted:
             return Estimate(None, later, None)
-        return estimate(first, later, output, batch, x.waves)
+        return Estimate(first, later, ratio(batch * output, whole))
 
 
 def quantile_of(values, quantile) -> float | None:

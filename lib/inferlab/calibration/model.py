@@ -6,7 +6,14 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-from inferlab.deployment import Deployment, mid_context, running, share, smaller_kv
+from inferlab.deployment import (
+    MEMORY_FRACTION,
+    Deployment,
+    mid_context,
+    running,
+    share,
+    smaller_kv,
+)
 from inferlab.quantities import bytes_per_element, maximum
 from inferlab.step import Sequence
 
@@ -144,9 +151,11 @@ def cache_dtype(d: Deployment, kv: str) -> str:
     return d.kv or ("bf16" if smaller_kv(d.weights) == "bf16" else kv)
 
 
-def loads(d: Deployment, prompt, output, batch, kv: str, cached=0) -> Loads:
+def loads(
+    d: Deployment, prompt, output, batch, kv: str, cached=0, *, fraction=MEMORY_FRACTION
+) -> Loads:
     """The loads of a batch, of which as many sequences decode together as an engine's memory holds."""
-    together = running(d, prompt, output, batch, kv=kv)
+    together = running(d, prompt, output, batch, kv=kv, fraction=fraction)
     return Loads(
         prefill=load(d, [Sequence(prompt, cached, batch)], kv),
         one_prefill=load(d, [Sequence(prompt, cached)], kv),

@@ -34,7 +34,8 @@ The bound is what the datasheet allows: no engine can be faster. The calibrated 
 an engine reaches, fitted to published measurements; null where none were.
 
 JSON keys (seconds and bytes):
-  fits        whether weights and the cache of the whole batch at its longest fit
+  fits        whether weights and the cache of the whole batch at its longest fit, in the datasheet's
+              GB; most HBM has up to 7 % more (an H100 of 80 GB reports 81,559 MiB to nvidia-smi)
   memory      on each GPU: weights; kv; reserved (what an engine keeps); free (below zero: too much)
   bound       ttft_s (first token of the whole batch's prefill), tpot_s (a step at context
               input + output/2), tokens_per_s: batch x output / (ttft_s + (output-1) tpot_s). Of a
@@ -42,12 +43,11 @@ JSON keys (seconds and bytes):
               all, where not even one fits), and tokens_per_s counts the waves in which the batch
               decodes, as large as the whole card holds: settings.wave sequences and
               ttft_s + (output-1) x step of a wave x batch/wave seconds
-  calibrated  the same, in waves of calibrated.running sequences: batch x output /
-              (ttft_s + (output-1) tpot_s x batch/running). Where an engine works so, tpot_s holds the
-              prefills of other requests between a request's tokens; tokens_per_s then pays them
-              twice, in ttft_s too, and is a careful estimate. fitted_on (the measured rows), error
-              (median leave-one-out relative error), error_p90, group (accelerator, engine).
-              ttft_s is null where no row tells
+  calibrated  the same, in waves of calibrated.running sequences. Where an engine works so, tpot_s
+              holds the prefills of other requests between a request's tokens; tokens_per_s counts
+              each prefill once: batch x output / (ttft_s + (output-1) x step x batch/running).
+              fitted_on (the measured rows), error (median leave-one-out relative error), error_p90,
+              group (accelerator, engine). ttft_s is null where no row tells
   bottleneck  of prefill and decode: compute-bound, memory-bound or network-bound
   ceilings    of prefill and decode: seconds that compute, memory and network need at least
   experts     of a mixture of experts: distinct experts that a decode step reads a layer (expected
@@ -57,6 +57,11 @@ JSON keys (seconds and bytes):
               output, weights, compute, kv_bound, kv_memory (16 bits unless --kv says otherwise; a
               bound takes the smaller that is in use)
 """
+
+
+# The share by which a card's memory exceeds its datasheet where that says GB and means GiB, as for
+# most HBM.
+_UNDERSTATED = 2**30 / 1e9 - 1
 
 
 def add_parser(subparsers):
@@ -161,15 +166,16 @@ def _report(d: Deployment, prompt, args) -> dict:
         held = memory(d, prompt + output - 1, batch, fraction=args.memory_fraction)
     known = calibration.read(args.calibration) if args.calibration else None
     group = calibration.find(d.accelerator.name, args.engine, known)
-    together = running(d, prompt, output, batch)
+    taken = {"fraction": args.memory_fraction}
+    together = running(d, prompt, output, batch, **taken)
     return {
         "fits": None if held is None else bool(held.fits),
         "memory": None if held is None else {k: float(v) for k, v in asdict(held).items()},
-        "bound": _times(bound(d, prompt, output, batch)),
-        "calibrated": _calibrated(group, d, prompt, output, batch),
+        "bound": _times(bound(d, prompt, output, batch, **taken)),
+        "calibrated": _calibrated(group, d, prompt, output, batch, taken),
         "bottleneck": {
             phase: f"{ceiling}-bound"
-            for phase, ceiling in bottleneck(d, prompt, output, batch).items()
+            for phase, ceiling in bottleneck(d, prompt, output, batch, **taken).items()
         },
         "ceilings": {
             "prefill": _floats(ceilings(d, prefill(prompt, batch))),
@@ -201,12 +207,14 @@ def _times(estimate) -> dict:
     return {key: None if v is None else float(v) for key, v in asdict(estimate).items()}
 
 
-def _calibrated(group, d, prompt, output, batch) -> dict | None:
+def _calibrated(group, d, prompt, output, batch, taken) -> dict | None:
     if group is None:
         return None
-    return _times(group.estimate(d, prompt, output, batch)) | {
+    return _times(group.estimate(d, prompt, output, batch, **taken)) | {
         "fitted_on": list(group.rows),
-        "running": int(running(d, prompt, output, batch, kv=calibration.cache_dtype(d, group.kv))),
+        "running": int(
+            running(d, prompt, output, batch, kv=calibration.cache_dtype(d, group.kv), **taken)
+        ),
         "error": group.error(),
         "error_p90": group.error(0.9),
         "group": {"accelerator": group.accelerator, "engine": group.engine, "kv": group.kv},
@@ -245,7 +253,8 @@ def _text(report: dict) -> str:
         f" decode {report['bottleneck']['decode']}"
     )
     if s["running"] < s["batch"]:
-        lines.append(f"            {s['running']} sequences fit at a time: the others wait")
+        fit = "1 sequence fits" if s["running"] == 1 else f"{s['running']} sequences fit"
+        lines.append(f"            {fit} at a time: the others wait")
     if report["experts"]:
         e = report["experts"]
         lines.append(
@@ -262,7 +271,13 @@ def _memory_line(report) -> str:
     shown = ", ".join(f"{format_si(held[k], 'B', 3)} {k}" for k in ("weights", "kv", "reserved"))
     rest = f"{format_si(abs(held['free']), 'B', 3)} {'free' if report['fits'] else 'too much'}"
     verdict = "fits" if report["fits"] else "does not fit"
-    return f"memory      {verdict}: on each GPU {shown}, {rest}"
+    line = f"memory      {verdict}: on each GPU {shown}, {rest}"
+    if 0 < -held["free"] <= _UNDERSTATED * sum(held.values()):
+        line += (
+            "\n            by less than some cards have beyond their datasheet (an H100 of 80 GB reports"
+            "\n            85.5 GB): with the bytes that yours reports, describe it in a file"
+        )
+    return line
 
 
 def _times_line(name, times) -> str:
