@@ -123,6 +123,43 @@ def test_the_newest_of_several_is_graded(grade_class, source, folder, tmp_path):
     assert "broken.ipynb, unreadable" in notes
 
 
+def test_of_several_files_that_cannot_be_read_one_counts(grade_class, source, folder, tmp_path):
+    for place, name, timestamp in (
+        ("first", "z.ipynb", "2026-11-30 10:00:00 UTC"),
+        ("second", "a.ipynb", "2026-11-30 11:00:00 UTC"),
+    ):
+        (folder / place / "ada").mkdir(parents=True)
+        (folder / place / "ada" / name).write_text("{")
+        (folder / place / "ada" / "timestamp.txt").write_text(timestamp)
+    hand_in(folder / "first", "ben", source.reference)
+    first = grade_class([folder], tmp_path / "course").summary
+    assert (first.graded, first.unreadable, first.set_aside) == (2, 1, 1)
+    again = grade_class([folder], tmp_path / "course")
+    assert (again.summary.graded, again.summary.unchanged) == (0, 2)
+    assert len(rows(tmp_path / "course")) == 2
+    assert again.results["ada"].file == "second/ada/a.ipynb"
+    notes = again.results["ada"].notes
+    assert notes[0].startswith("unreadable: ")
+    assert notes[1].startswith("another file of this learner: first/ada/z.ipynb, unreadable: ")
+
+
+def test_times_mean_the_same_wherever_it_is_graded(exercises, source, folder, tmp_path):
+    """A file's time without a zone is UTC, as nbgrader's is; the command line has to name one."""
+    hand_in(folder, "ada", source.reference, "2026-12-01 15:00:01")
+    command = [sys.executable, "-m", "inferlab.cli", "grade", str(folder), "--quiet", "--late", "10"]
+    command += ["--course", str(tmp_path / "course"), "--exercises", str(exercises)]
+    for due, code in (("2026-12-01T10:00-05:00", 0), ("2026-12-01T10:00", 2)):
+        done = subprocess.run(
+            [*command, "--due", due],
+            env=os.environ | {"TZ": "America/New_York"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stderr
+        assert rows(tmp_path / "course")["ada"]["seconds_late"] == "1"
+    assert "'2026-12-01T10:00' does not say its zone" in done.stderr
+
+
 def test_a_run_that_is_killed_loses_and_doubles_nothing(exercises, source, folder, tmp_path):
     """The command is killed with two thirds of its work undone, and then run again."""
     for number in range(9):
@@ -291,10 +328,10 @@ def test_what_it_says_of_the_files_adds_up(exercises, source, folder, tmp_path, 
 
     # Nobody is late without a time, and who sets a date is told so.
     assert "late " not in told.out
-    assert main([*command, "--due", "2026-12-01T10:00"]) == 0
+    assert main([*command, "--due", "2026-12-01T10:00Z"]) == 0
     assert "late       3 of 3 do not say when they were handed in" in capsys.readouterr().out
     (folder / "ada" / "timestamp.txt").write_text("2026-12-02 10:00:01 UTC")
-    assert main([*command, "--due", "2026-12-01T10:00"]) == 0
+    assert main([*command, "--due", "2026-12-01T10:00Z"]) == 0
     assert "late       1 of 3 do not say" in capsys.readouterr().out
 
 
@@ -343,6 +380,8 @@ def test_two_runs_at_once_are_refused(grade_class, source, folder, tmp_path):
         ([".", "--late", "200"], "expected a percentage"),
         ([".", "--due", "tomorrow"], "is no time"),
         ([".", "--due", "9999-12-31T23:59-14:00"], "is no time"),
+        ([".", "--due", "2026-12-01"], "does not say its zone"),
+        ([".", "--tls-ca", "ca.pem"], "give --scheduler too"),
         ([".", "--cell-seconds", "nan"], "a time limit is not above zero"),
         ([".", "--notebook-seconds", "inf"], "a time limit is not above zero"),
         ([".", "--gradebook", "postgresql://nobody@127.0.0.1:1/none"], "cannot be opened"),

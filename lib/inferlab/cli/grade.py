@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from inferlab.quantities import InputError
+from inferlab.quantities import InputError, short
 
 MOST_WORKERS = 256  # more processes than any machine has cores only hinder each other
 
@@ -43,7 +43,9 @@ def add_parser(subparsers) -> None:
         metavar="URL",
         help="sqlite:///... or postgresql://... (in the course's folder)",
     )
-    parser.add_argument("--due", type=_time, metavar="TIME", help="such as 2026-12-01T23:59+01:00")
+    parser.add_argument(
+        "--due", type=_time, metavar="TIME", help="with its zone: 2026-12-01T23:59+01:00, or ...Z"
+    )
     parser.add_argument(
         "--late",
         type=float,
@@ -69,17 +71,25 @@ def _time(text: str) -> datetime:
     import argparse
 
     try:
+        time = datetime.fromisoformat(text)
+        if time.tzinfo is None:  # the grader's machine may be in another zone than the class
+            raise argparse.ArgumentTypeError(
+                f"{short(text)} does not say its zone: expected one such as 2026-12-01T23:59+01:00, or a"
+                " Z at the end for UTC"
+            )
         # As nbgrader keeps them: UTC without saying so.
-        return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
+        return time.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: expected one such as 2026-12-01T23:59+01:00"
+            f"{short(text)} is no time: expected one such as 2026-12-01T23:59+01:00"
         ) from None
 
 
 def run(args) -> int:
     """Grade, and say where the results are. 1 when something could not be graded."""
     certificates = (args.tls_ca, args.tls_cert, args.tls_key)
+    if any(certificates) and args.scheduler is None:
+        raise InputError("--tls-ca, --tls-cert and --tls-key are of a cluster: give --scheduler too")
     if not 1 <= args.workers <= MOST_WORKERS:
         raise InputError(
             f"--workers is {args.workers}: expected 1 to {MOST_WORKERS}, one for each core"

@@ -72,7 +72,8 @@ class Child:
 def ask(module: str, question: dict) -> dict:
     """The answer of this thread's process of a module. One that was lost is replaced once."""
     children = vars(_mine)
-    for attempt in (1, 2):
+    lost = 0
+    while True:
         child = children.get(module)
         if child is None:
             child = children[module] = Child(module)
@@ -85,9 +86,9 @@ def ask(module: str, question: dict) -> dict:
                 raise
             _open.discard(child)
             child.close()
-            if attempt == 2:
+            lost += 1
+            if lost == 2:
                 raise
-    raise AssertionError("unreachable")
 
 
 def close_all() -> None:

@@ -212,6 +212,7 @@ def _name(item: zipfile.ZipInfo) -> str:
 
 
 def _time(file: _File) -> datetime | None:
+    """The time in a `timestamp.txt`, as UTC; one that names no zone is UTC, as nbgrader writes it."""
     raw, _ = _bytes_of(file)
     text = raw[:100].decode(errors="replace").strip().removesuffix(" UTC")
     try:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -128,15 +129,15 @@ def _grade(options, sources, found, book: Gradebook) -> Summary:
     for name in sorted(used & set(sources)):
         book.set_up(sources[name], options.due)
     _write_course_files(options.course, book.url, [sources[name] for name in used & set(sources)])
-    for (submission, name), result in unreadable.items():
-        before = recorded.get((result.student, name))
+    for (student, name), result in unreadable.items():
+        before = recorded.get((student, name))
         if before and before.fingerprint == result.fingerprint and not options.regrade:
             summary.unchanged += 1
             continue
         source = sources.get(name)
         if source:
             notebook = results.unreadable_notebook(source, result)
-            _write_autograded(options.course, submission.student, source, notebook)
+            _write_autograded(options.course, student, source, notebook)
         book.record(result, source)
         summary.graded += 1
         summary.unreadable += 1
@@ -180,42 +181,34 @@ def _renew(options, sources, book: Gradebook) -> list[str]:
 
 
 def _prepare(options, sources, found):
-    """The submissions to run, one a learner and exercise, and the results of those that cannot be."""
-    readable, unreadable = {}, {}
-    guesses = {s.guess for s in found if s.guess}
+    """What each learner handed in for each exercise: the tasks to run, and the results of what cannot
+    be run, by learner and exercise."""
+    guesses = {submission.guess for submission in found if submission.guess}
+    only = guesses.pop() if len(guesses) == 1 else ""
+    readable, others = defaultdict(list), defaultdict(list)
     for submission in found:
-        name = options.exercise or submission.guess or (guesses.pop() if len(guesses) == 1 else "")
-        guesses = guesses or ({name} if name else set())
+        name = options.exercise or submission.guess or only or UNKNOWN
         try:
-            if submission.fault:
-                raise Unreadable(submission.fault)
-            if submission.raw is None:
-                raise Unreadable("the learner's folder holds no notebook")
-            notebook = read_notebook(submission.raw)
+            notebook = _notebook(submission)
         except Unreadable as reason:
             status = "no notebook" if submission.raw is None else "unreadable"
-            notes = [
-                f"{'' if submission.raw is None else 'unreadable: '}{reason}",
-                *submission.notes,
-            ]
-            unreadable[submission, name or UNKNOWN] = _cannot(
-                submission, name or UNKNOWN, status, notes
-            )
+            note = f"{'' if submission.raw is None else 'unreadable: '}{reason}"
+            others[submission.student, name].append((submission, status, note))
             continue
         known = exercise_of(notebook, sources)
         if known is None:
-            notes = ["the notebook has no question of any exercise", *submission.notes]
-            unreadable[submission, name or UNKNOWN] = _cannot(
-                submission, name or UNKNOWN, "unknown exercise", notes
-            )
-            continue
-        readable.setdefault((submission.student, known), []).append((submission, notebook))
+            note = "the notebook has no question of any exercise"
+            others[submission.student, name].append((submission, "unknown exercise", note))
+        else:
+            readable[submission.student, known].append((submission, notebook))
     tasks = []
-    for (_, name), handed_in in sorted(readable.items()):
-        submission, notebook = max(handed_in, key=lambda s: (str(s[0].timestamp or ""), s[0].path))
+    for (student, name), handed_in in sorted(readable.items()):
+        submission, notebook = max(handed_in, key=_newest)
         notes = list(submission.notes)
         if len(handed_in) > 1:
             notes.append(f"{len(handed_in)} notebooks were handed in; the newest is graded")
+        # Something readable from the same learner makes an unreadable copy a note, not a result.
+        notes += map(_noted, others.pop((student, name), ()))
         source = sources[name]
         tasks.append(
             Task(
@@ -226,22 +219,35 @@ def _prepare(options, sources, found):
                 notes,
             )
         )
-    # Something readable from the same learner makes an unreadable copy a note, not a result.
-    for (submission, name), result in list(unreadable.items()):
-        for task in tasks:
-            if (task.submission.student, task.source.name) == (submission.student, name):
-                task.notes.append(
-                    f"another file of this learner: {submission.path}, {result.notes[0]}"
-                )
-                unreadable.pop((submission, name), None)
-    return tasks, unreadable
+    return tasks, {key: _cannot(key[1], handed_in) for key, handed_in in others.items()}
 
 
-def _cannot(submission: Submission, name: str, status: str, notes: list[str]) -> Result:
-    fingerprint = _fingerprint(submission.raw or b"", status)
+def _notebook(submission: Submission) -> NotebookNode:
+    if submission.fault:
+        raise Unreadable(submission.fault)
+    if submission.raw is None:
+        raise Unreadable("the learner's folder holds no notebook")
+    return read_notebook(submission.raw)
+
+
+def _newest(handed_in: tuple):
+    """The order of what one learner handed in: by time, where there is one, and then by name."""
+    return str(handed_in[0].timestamp or ""), handed_in[0].path
+
+
+def _noted(other: tuple[Submission, str, str]) -> str:
+    submission, _, note = other
+    return f"another file of this learner: {submission.path}, {note}"
+
+
+def _cannot(name: str, handed_in: list[tuple[Submission, str, str]]) -> Result:
+    """The result where nothing that a learner handed in for an exercise can be run."""
+    chosen = max(handed_in, key=_newest)
+    submission, status, note = chosen
+    notes = [note, *submission.notes, *(_noted(o) for o in handed_in if o is not chosen)]
     return Result(
-        submission.student, name, fingerprint, status, submission.path, notes,
-        timestamp=submission.timestamp,
+        submission.student, name, _fingerprint(submission.raw or b"", status), status,
+        submission.path, notes, timestamp=submission.timestamp,
     )  # fmt: skip
 
 

@@ -120,6 +120,7 @@ class Gradebook:
         self.session = self._book.db
 
     def close(self) -> None:
+        """Let go of the database; the gradebook cannot be used after it."""
         self._book.close()
         self._book.engine.dispose()
 

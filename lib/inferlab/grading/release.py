@@ -285,6 +285,7 @@ def _sealed_text(sealed: dict) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Write the released notebooks and the sealed answers anew; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m inferlab.grading.release", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="exercises or chapters (all)")
     options = parser.parse_args(arguments)

@@ -62,6 +62,7 @@ def _solution(cell) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Write a sample class; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m inferlab.grading.sample", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--learners", type=int, default=12)

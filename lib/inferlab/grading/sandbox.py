@@ -26,6 +26,7 @@ from pathlib import Path
 
 from inferlab.grading import syscalls
 from inferlab.quantities import InputError
+from inferlab.runtime.fetch import model_directory
 
 # As root a sandbox runs under this user and group, which own nothing; limits on the number of
 # processes do not hold for root.
@@ -67,6 +68,7 @@ class Limits:
     open_files: int = 256
 
     def as_dict(self) -> dict:
+        """The limits by name, as they are sent to a worker."""
         return asdict(self)
 
 
@@ -74,11 +76,8 @@ def _readable_paths() -> list[Path]:
     """What the sandbox shows besides /usr: this Python, its packages, this library, the model."""
     package = Path(str(resources.files("inferlab"))).resolve()
     paths = {Path(sys.prefix), Path(sys.base_prefix), package}
-    with contextlib.suppress(ImportError):
-        from inferlab.runtime.fetch import model_directory
-
-        with contextlib.suppress(Exception):
-            paths.add(Path(model_directory()).resolve())
+    with contextlib.suppress(RuntimeError):  # nobody's home, where a model could lie, is known
+        paths.add(model_directory().resolve())
     paths |= {Path(p) for p in sys.path if Path(p).name in ("site-packages", "dist-packages")}
     outside_usr = [path for path in paths if not path.is_relative_to("/usr") and path.is_dir()]
     return sorted(outside_usr, key=lambda path: len(path.parts))
