@@ -1,8 +1,10 @@
 """Growing prompts: the closed forms against sums, by hand and by SymPy."""
 
+import numpy as np
 import pytest
 import sympy
 
+from inferlab.quantities import InputError
 from inferlab.serving.growth import (
     expected_tokens,
     prefilled_with_cache,
@@ -32,3 +34,23 @@ def test_expected_tokens_of_speculation():
     assert expected_tokens(0, 4) == 1
     # (1 - 0.8^5) / (1 - 0.8), the closed form of Leviathan et al.
     assert expected_tokens(0.8, 4) == pytest.approx(3.3616)
+
+
+def test_expected_tokens_of_many_rates_and_of_a_symbol():
+    rates = expected_tokens(np.array([0, 0.5, 1]), 2)
+    assert rates.tolist() == [1, 1.75, 3]
+    a = sympy.Symbol("a", positive=True)
+    assert sympy.expand(expected_tokens(a, 2) - (1 + a + a**2)) == 0
+    assert expected_tokens(a, 0) == 1
+
+
+@pytest.mark.parametrize("guesses", [np.array([1, 2]), sympy.Symbol("g"), 2.5, -1, True, "four"])
+def test_guesses_are_one_whole_number(guesses):
+    with pytest.raises(InputError, match="guesses is"):
+        expected_tokens(0.8, guesses)
+
+
+@pytest.mark.parametrize("accepted", [-0.1, 1.1, float("nan"), np.array([0.5, 2])])
+def test_a_rate_of_acceptance_is_a_probability(accepted):
+    with pytest.raises(InputError, match="accepted"):
+        expected_tokens(accepted, 4)

@@ -8,9 +8,10 @@ from inferlab.widgets.explorer import Explorer, Select, Slider, accelerators, mo
 class SplitPhases(Explorer):
     """A steady stream of equal requests that keeps B sequences decoding.
 
-    Together, a step carries B / T prompts on average, so a token waits for their prefills; apart,
-    it waits for its own step only, and each prompt's cache crosses the link once. Roofline bounds
-    in the engine's accounting, bf16; a step is taken at the middle of an answer.
+    Together, B / T prompts come with each step on average and have steps of their own, so a token
+    waits for their prefills; apart, it waits for its own step only, and each prompt's cache crosses
+    the link once. Roofline bounds in the engine's accounting, bf16; a step is taken at the middle
+    of an answer.
     """
 
     title = "Prefill and decode, together or apart"
