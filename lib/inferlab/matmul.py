@@ -9,7 +9,7 @@ from inferlab.quantities import bytes_of, number, ratio
 
 
 def matmul_flops(m, k, n):
-    """FLOPs of an (m x k) by (k x n) product: 2 m k n, a multiplication and an addition a term.
+    """FLOPs of an (m x k) by (k x n) product: 2 m k n, a multiplication and an addition per term.
 
     Each of the m n results sums k products: k multiplications and k - 1 additions, counted as 2k.
     The count does not depend on the dtype. Chapter 9.

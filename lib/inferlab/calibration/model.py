@@ -24,13 +24,16 @@ _NATIVE = {"fp8": ("fp8",), "fp4": ("fp4", "nvfp4", "mxfp4")}
 class Efficiency:
     """The parameters of one (accelerator, engine).
 
-    memory, compute: the shares of the datasheet's bandwidth and dense peak that are reached.
-    layer_s: seconds a layer and step that neither explains (launches, norms, softmax).
-    allreduce_s: seconds an all-reduce takes beside its bytes.
-    sequence_s: seconds a step, a sequence and a GPU (scheduling, sampling).
-    prompt_tokens: tokens of compute that a prefill costs beside its own (padding, launches).
-    dequantize_bytes: bytes of traffic that a weight of a format without arithmetic of its own costs
-        beside its own. quantized_compute: the same for compute, as a share on top.
+    memory, compute: the shares of the datasheet's bandwidth and dense peak that are reached. The
+        links to the other GPUs take `memory` as their share too: their bytes weigh in prefills on
+        several GPUs, and too few rows time one of those to tell a share of their own.
+    layer_s: seconds per layer of a step that neither explains (launches, norms, softmax).
+    allreduce_s: seconds that an all-reduce takes beside its bytes.
+    sequence_s: seconds per step, sequence and GPU. The rows measured on H100s ask for it; why, the
+        fit does not say.
+    prompt_tokens: tokens of compute that a step of prompts costs beside its own (padding, launches).
+    dequantize_bytes: bytes of traffic that each weight costs beside its own, in a format that the
+        machine has no arithmetic for. quantized_compute: the same for compute, as a share on top.
     kv_reread: the share of the KV cache that is read once more for each further query head of
         its group (0: each byte once).
     interleaved: the share of the other requests' prefills that falls between a request's tokens.
@@ -114,7 +117,7 @@ def load(d: Deployment, sequences: list[Sequence], kv: str, *, prefills=1) -> Lo
 
 def step_seconds(x: Load, e: Efficiency):
     """Seconds of one step: the roofline of its matrices and of its attention, and the overheads."""
-    bandwidth, peak = e.memory * x.bandwidth, e.compute * x.peak
+    bandwidth, link, peak = e.memory * x.bandwidth, e.memory * x.link, e.compute * x.peak
     converts = x.converted_weights > 0
     slower = 1 + e.quantized_compute * converts
     flops = x.linear_flops * (1 + e.prompt_tokens * x.prefills / x.tokens) + x.head_flops
@@ -126,7 +129,7 @@ def step_seconds(x: Load, e: Efficiency):
         )
         + maximum(x.kv_bytes * reread / bandwidth, x.attention_flops / peak)
         + x.layers * e.layer_s
-        + x.messages * (e.allreduce_s + x.message_bytes / (e.memory * x.link))
+        + x.messages * (e.allreduce_s + x.message_bytes / link)
         + x.sequences * x.gpus * e.sequence_s
     )
 
