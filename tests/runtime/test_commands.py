@@ -136,6 +136,18 @@ def test_a_record_that_was_interrupted_leaves_the_old_one(tmp_path, monkeypatch)
     monkeypatch.setattr(timings, "record_now", record_now)
     monkeypatch.setattr(measure, "_show", lambda record, architecture: None)
     path = tmp_path / "record.json"
-    path.write_text("the old one")
+    path.write_text('{"runs": {}}')
     assert main(["measure", "--record", str(path)]) == 130
-    assert path.read_text() == "the old one"
+    assert path.read_text() == '{"runs": {}}'
+
+
+def test_a_record_is_refused_before_anything_is_timed(tmp_path, capsys, monkeypatch):
+    from inferlab import runtime
+
+    monkeypatch.setattr(runtime, "load", lambda: pytest.fail("it went on"))
+    path = tmp_path / "mine.json"
+    assert main(["measure", "--record", str(path), "--save", str(path)]) == 2
+    assert "--save and --record" in capsys.readouterr().err
+    path.write_text("[]")
+    assert main(["measure", "--record", str(path)]) == 2
+    assert "mine.json holds no record of timings: give another path" in capsys.readouterr().err

@@ -2,8 +2,11 @@
 
 import math
 import time
+from fractions import Fraction
 
+import numpy as np
 import pytest
+import sympy
 
 from inferlab import machine
 from inferlab.accelerator import Accelerator
@@ -36,6 +39,34 @@ def test_measure_returns_an_accelerator_like_any_other(tmp_path):
     assert 1e7 < measured.bandwidth < 1e15
     machine.save(measured, tmp_path / "mine.toml")
     assert machine.load(tmp_path / "mine.toml") == measured
+
+
+def test_a_machine_of_any_name_and_number_is_saved(tmp_path):
+    machine.save(
+        Accelerator(
+            name='"my" \\ \x7f \n GPU \U0001f680',
+            peaks={"fp32": Fraction(10**12, 3)},
+            bandwidth=np.float32(2**30),
+            capacity=2**34,
+            price=Fraction(5, 2),
+            sources={"peaks": "\U0001f680"},
+        ),
+        tmp_path / "any.toml",
+    )
+    read = machine.load(tmp_path / "any.toml")
+    assert (read.name, read.sources) == ('"my" \\ \x7f \n GPU \U0001f680', {"peaks": "\U0001f680"})
+    assert read.peaks == {"fp32": pytest.approx(10**12 / 3)}
+    assert (read.bandwidth, read.capacity, read.price) == (2**30, 2**34, 2.5)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "half \ud83d"}, {"bandwidth": sympy.Symbol("beta", positive=True)}]
+)
+def test_what_a_file_cannot_hold_is_not_saved(tmp_path, changes):
+    one = Accelerator(name="mine", peaks={"fp32": 1e9}, bandwidth=1e9).but(**changes)
+    with pytest.raises(InputError, match="cannot be saved: expected a number or a text"):
+        machine.save(one, tmp_path / "mine.toml")
+    assert not (tmp_path / "mine.toml").exists()
 
 
 def test_load_refuses_a_file_of_several(tmp_path):
@@ -91,6 +122,13 @@ def test_a_new_record_of_a_tiny_model_is_written_and_read(tiny, tmp_path, monkey
     path = tmp_path / "record.json"
     timings.write(one, path)
     timings.write(one, path)
+    for text, said in (("[]", "holds no record"), ("{}", "holds no record"), ("a", "is not JSON")):
+        (tmp_path / "other").write_text(text)
+        with pytest.raises(InputError, match=said):
+            timings.write(one, tmp_path / "other")
+        assert (tmp_path / "other").read_text() == text
+    with pytest.raises(InputError, match="cannot be written"):
+        timings.write(one, tmp_path / "no" / "where.json")
 
     monkeypatch.setattr(timings.resources, "files", lambda package: tmp_path)
     (tmp_path / "data" / "measurements").mkdir(parents=True)

@@ -1,6 +1,8 @@
 """The committed timings of a growing prompt are whole, and say what chapters 10 and 11 say of them."""
 
-from inferlab.machine.growing import ADDED, CALLS, START, prompts, recorded_growth
+from types import SimpleNamespace
+
+from inferlab.machine.growing import ADDED, CALLS, START, prompts, recorded_growth, time_growing
 
 
 def test_the_record_has_every_call_twice():
@@ -22,3 +24,13 @@ def test_each_prompt_begins_with_the_one_before():
     assert [len(prompt) for prompt in growing] == [64, 128, 192]
     assert growing[2][:128] == growing[1] and growing[1][:64] == growing[0]
     assert all(0 <= token < 1000 for token in growing[2])
+
+
+def test_a_new_record_names_the_model_that_ran():
+    decoder = SimpleNamespace(
+        architecture=SimpleNamespace(name="mine", vocab=100),
+        new_cache=lambda tokens: None,
+        logits=lambda ids, cache=None: None,
+    )
+    model = SimpleNamespace(decoder=decoder, architecture=decoder.architecture)
+    assert time_growing(model, best_of=1).model == "mine"

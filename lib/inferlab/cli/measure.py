@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from inferlab.quantities import format_duration, format_si, significant
+from inferlab.quantities import InputError, format_duration, format_si, significant
 
 
 def add_parser(subparsers):
@@ -29,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     if args.record is None:
         _measure(args)
+    elif args.save:
+        raise InputError("--save and --record write two kinds of file: give one of them")
     else:
         _record(args.record, args.threads)
     return 0
@@ -54,6 +56,7 @@ def _record(path, thread_count):
     from inferlab.runtime import load
 
     path = path or Path(inferlab.__file__).parent / "data" / timings.FILE
+    timings.stored(path)  # another kind of file is refused now, and not after minutes of timing
     counts = (1, 2) if thread_count is None else (thread_count,)
     print(f"This takes minutes, and writes {path} at its end", flush=True)
     model = load()

@@ -68,7 +68,7 @@ def time_growing(model, best_of=6) -> GrowingPrompt:
         prompts=[len(prompt) for prompt in growing],
         anew_s=anew,
         reused_s=reused,
-        model="SmolLM2-135M",
+        model=model.architecture.name,
         where=f"{cpu_name()}, 1 thread, best of {best_of}, {date.today().isoformat()}",
     )
 

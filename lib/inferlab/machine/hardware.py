@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from inferlab.accelerator import Accelerator
-from inferlab.quantities import InputError, format_si
+from inferlab.quantities import InputError, format_si, short
 
 BEST_OF = 5
 STREAM_BYTES = 512 * 2**20  # an array as large as the model's weights: caches help both alike
@@ -159,21 +159,36 @@ def as_accelerator(name, stream, gemm, how):
 
 
 def save(accelerator, path):
-    """Write a machine to a TOML file that `Accelerator.from_toml` and `load` read."""
-    # A JSON string is a TOML string, and a JSON number a TOML number.
-    table = f"accelerators.{json.dumps(accelerator.name)}"
+    """Write a machine to a TOML file that `Accelerator.from_toml` and `load` read.
+
+    Raises InputError for a number or a text that such a file cannot hold, and where it cannot be
+    written.
+    """
+    table = f"accelerators.{_toml(accelerator.name)}"
     lines = [f"[{table}]"]
     for field in ("bandwidth", "capacity", "link_bandwidth", "link_latency", "price"):
         if getattr(accelerator, field) is not None:
-            lines.append(f"{field} = {json.dumps(getattr(accelerator, field))}")
+            lines.append(f"{field} = {_toml(getattr(accelerator, field))}")
     for field in ("peaks", "sources"):
         lines.append(f"[{table}.{field}]")
         entries = getattr(accelerator, field).items()
-        lines += [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in entries]
+        lines += [f"{_toml(key)} = {_toml(value)}" for key, value in entries]
     try:
         Path(path).write_text("\n".join(lines) + "\n", "utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error}): give another path") from None
+
+
+def _toml(value):
+    """A text or a number as TOML writes it."""
+    try:
+        if isinstance(value, str):
+            value.encode()
+            # As in JSON, but for one character, and for those that JSON would write in two halves.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return str(value) if isinstance(value, int) else repr(float(value))
+    except (UnicodeEncodeError, TypeError):
+        raise InputError(f"{short(value)} cannot be saved: expected a number or a text") from None
 
 
 def load(path):

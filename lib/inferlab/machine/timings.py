@@ -11,6 +11,7 @@ from datetime import date
 from importlib import resources
 from pathlib import Path
 
+from inferlab import presets
 from inferlab.machine.hardware import (
     BEST_OF,
     as_accelerator,
@@ -130,8 +131,8 @@ def record(thread_count=1):
 def record_now(model, thread_count=1, *, best_of=BEST_OF, longest=2048, note=lambda text: None):
     """Time a loaded model on this machine now: the same `Record`, in two or three minutes.
 
-    longest: prompts and caches are timed up to this many tokens. note: called with what is being
-    timed. Compare only with records of the same thread count.
+    longest: prompts are timed up to this many tokens, caches up to twice as many. note: called with
+    what is being timed. Compare only with records of the same thread count.
     """
     decoder, tokenizer = model.decoder, model.tokenizer
     with threads(thread_count):
@@ -172,20 +173,32 @@ def write(one, path):
     """Put a record into the JSON file that `record` reads, beside those of other thread counts.
 
     What the file holds of another machine or model is dropped. Raises InputError for a file that
-    cannot be written.
+    holds anything but such records, and for one that cannot be written.
     """
     fields = asdict(one)
     head = {name: fields.pop(name) for name in ("machine", "model")}
     runs = {str(fields.pop("threads")): fields}
-    path = Path(path)
+    old = stored(path)
+    if all(old.get(name) == head[name] for name in head):
+        runs = old["runs"] | runs
     try:
-        if path.is_file():
-            old = json.loads(path.read_text("utf-8"))
-            if all(old.get(name) == head[name] for name in head):
-                runs = old["runs"] | runs
-        path.write_text(_json(head | {"runs": dict(sorted(runs.items()))}) + "\n", "utf-8")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise InputError(f"{path} cannot be written ({error!r}): give another path") from None
+        Path(path).write_text(_json(head | {"runs": dict(sorted(runs.items()))}) + "\n", "utf-8")
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{path} cannot be written ({reason}): give another path") from None
+
+
+def stored(path):
+    """What a file holds that `write` wrote, {} where there is none yet.
+
+    Raises InputError for a file that holds anything else, which is not to be overwritten.
+    """
+    if not Path(path).exists():
+        return {}
+    old = presets.read_json(path, "a record of timings; give another path")
+    if not isinstance(old, dict) or not isinstance(old.get("runs"), dict):
+        raise InputError(f"{path} holds no record of timings: give another path")
+    return old
 
 
 def _json(value, indent=0):
