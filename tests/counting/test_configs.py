@@ -221,9 +221,10 @@ def test_what_a_quantization_leaves_open_is_said(left, said):
         ({"quant_method": "fp8", "modules_to_not_convert": "lm_head"}, "lists 'lm_head'"),
         ({"quant_method": "fp8", "ignore": [7]}, "lists [7]"),
         ({"quant_method": "qtip"}, "quant_method is 'qtip'"),
+        ({"quant_method": "qtip"}, "awq, gptq, auto-round, hqq, bitsandbytes"),
         ({"quant_method": "gptq", "bits": 3}, "bits is 3"),
         ({"quant_method": "awq"}, "bits is None"),
-        ({"quant_method": "bitsandbytes", "load_in_4bit": False}, "load_in_8bit is None"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": False}, "neither load_in_4bit nor"),
         ({"quant_method": "modelopt"}, "quant_algo is None"),
         (
             {"quant_method": "compressed-tensors", "config_groups": []},
@@ -396,6 +397,12 @@ def test_a_file_that_is_no_config_is_refused(tmp_path, content, said):
     with pytest.raises(InputError, match=said) as error:
         Architecture.from_hf_config(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("source", [5, None, ["config.json"]])
+def test_what_is_neither_a_path_nor_a_config_is_refused(source):
+    with pytest.raises(InputError, match=r"the config is .*: expected the path"):
+        Architecture.from_hf_config(source)
 
 
 def test_a_file_that_is_not_there_or_far_too_large_is_refused(tmp_path):

@@ -8,6 +8,7 @@ them: tests/data/oracle and tests/data/further.
 
 from __future__ import annotations
 
+import os
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -41,7 +42,7 @@ def read(source) -> dict[str, Any]:
         model_type = _family_of_class(values.get("architectures") or outer.get("architectures"))
     if not isinstance(model_type, str):
         raise InputError(
-            f"{where} has model_type {model_type!r}: expected the name of a model family, as in a"
+            f"{where} has model_type {short(model_type)}: expected the name of a model family, as in a"
             " published config.json"
         )
     family = FAMILIES.get(ALIASES.get(model_type, model_type)) or unknown(model_type, values, where)
@@ -81,6 +82,10 @@ def size(value, name: str):
 def _load(source) -> tuple[dict, str]:
     if isinstance(source, dict):
         return source, "the config"
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(
+            f"the config is {short(source)}: expected the path of a config.json, or its keys in a dict"
+        )
     path = Path(source)
     if path.is_dir():
         path = path / "config.json"

@@ -84,26 +84,35 @@ def set_windows(
 
 
 def window_of(c: Config) -> int | None:
+    """The window that the config gives, in tokens; None where it is off."""
     return c.size_or("sliding_window", None)
 
 
 def every_layer(index: int) -> bool:
+    """For `set_windows`: all layers are windowed."""
     return True
 
 
 def attention_bias(c: Config, fields):
+    """Biases of all four projections of attention, or of none."""
     fields["qkv_bias"] = fields["out_bias"] = c.flag("attention_bias")
 
 
 # --- families ------------------------------------------------------------------------------------
 
 
-def llama(c: Config, fields):
+def plain_decoder(c: Config, fields):
+    """Grouped-query attention and one feed-forward network a layer, without biases."""
     fields |= {
         "ffn": c.size("intermediate_size"),
         "head_dim": head_dim(c, fields),
         "kv_heads": _kv_heads(c, fields),
     }
+
+
+def llama(c: Config, fields):
+    """A plain decoder whose config may switch biases on."""
+    plain_decoder(c, fields)
     fields["ffn_bias"] = c.flag("mlp_bias")
     attention_bias(c, fields)
 
@@ -123,15 +132,8 @@ def _qwen(c: Config, fields):
     fields["out_bias"] = fields["ffn_bias"] = not c.flag("no_bias")
 
 
-def plain_decoder(c: Config, fields):
-    fields |= {
-        "ffn": c.size("intermediate_size"),
-        "head_dim": head_dim(c, fields),
-        "kv_heads": _kv_heads(c, fields),
-    }
-
-
 def mistral(c: Config, fields):
+    """A plain decoder with the window, if any, on all layers."""
     plain_decoder(c, fields)
     set_windows(c, fields, every_layer, window_of(c))
 
@@ -142,6 +144,7 @@ def experts_of(c: Config, least: int = 1) -> int:
 
 
 def mixtral(c: Config, fields):
+    """Mistral's attention, and experts in place of the feed-forward network on all layers."""
     mistral(c, fields)
     fields["moe"] = {
         "experts": experts_of(c),
@@ -152,6 +155,7 @@ def mixtral(c: Config, fields):
 
 
 def switched_window(c: Config) -> int | None:
+    """The window where use_sliding_window switches it on, else None."""
     return window_of(c) if c.flag("use_sliding_window") else None
 
 
@@ -232,6 +236,7 @@ def _gemma3(c: Config, fields):
 
 
 def gpt2(c: Config, fields):
+    """Multi-head attention and a table of learned positions."""
     if c.flag("add_cross_attention"):
         raise InputError(f"{c.where}: add_cross_attention is true: expected a decoder-only model")
     _gptj(c, fields)
@@ -300,6 +305,24 @@ def _gpt_oss(c: Config, fields):
     }
 
 
+def experts_after(c: Config, fields, dense: int, shared: int):
+    """Routed experts on all layers but the first `dense`, beside `shared` ones for every token."""
+    if dense > fields["layers"]:
+        raise InputError(
+            f"{c.where}: first_k_dense_replace is {dense} of {fields['layers']} layers: expected at"
+            " most all of them"
+        )
+    if dense < fields["layers"]:
+        width = c.size("moe_intermediate_size")
+        fields["moe"] = {
+            "experts": c.size("n_routed_experts"),
+            "active": c.size("num_experts_per_tok"),
+            "ffn": width,
+            "layers": fields["layers"] - dense,
+            "shared_ffn": shared * width,
+        }
+
+
 def _deepseek_v2(c: Config, fields):
     _deepseek(c, fields)
     fields["ffn_bias"] = c.flag("mlp_bias")
@@ -325,22 +348,10 @@ def _deepseek(c: Config, fields):
         raise InputError(
             f"{c.where}: moe_layer_freq is {short(c.get('moe_layer_freq'))}: expected 1"
         )
-    dense = c.size("first_k_dense_replace", least=0) if c.has("first_k_dense_replace") else 0
-    if dense > fields["layers"]:
-        raise InputError(
-            f"{c.where}: first_k_dense_replace is {dense} of {fields['layers']} layers: expected at"
-            " most all of them"
-        )
-    if dense < fields["layers"] and c.has("n_routed_experts"):
-        width = c.size("moe_intermediate_size")
+    if c.has("n_routed_experts"):
+        dense = c.size("first_k_dense_replace", least=0) if c.has("first_k_dense_replace") else 0
         shared = c.size("n_shared_experts", least=0) if c.has("n_shared_experts") else 0
-        fields["moe"] = {
-            "experts": c.size("n_routed_experts"),
-            "active": c.size("num_experts_per_tok"),
-            "ffn": width,
-            "layers": fields["layers"] - dense,
-            "shared_ffn": shared * width,
-        }
+        experts_after(c, fields, dense, shared)
 
 
 LLAMA_DEFAULTS = {

@@ -110,4 +110,5 @@ class Config:
 
 
 def warn(message: str):
+    """Issue a ConfigWarning."""
     warnings.warn(message, ConfigWarning, stacklevel=2)

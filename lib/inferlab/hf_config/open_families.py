@@ -15,7 +15,7 @@ from inferlab.hf_config.families import (
     LLAMA_DEFAULTS,
     MISTRAL_DEFAULTS,
     attention_bias,
-    every_layer,
+    experts_after,
     experts_of,
     gpt2,
     head_dim,
@@ -232,16 +232,8 @@ def _glm4_moe(c: Config, fields):
     _glm(c, fields)
     if c.flag("use_qk_norm"):
         fields["qk_norm"] = 2 * fields["head_dim"]
-    dense = c.size("first_k_dense_replace", least=0)
-    if dense < fields["layers"]:
-        width = c.size("moe_intermediate_size")
-        fields["moe"] = {
-            "experts": c.size("n_routed_experts"),
-            "active": c.size("num_experts_per_tok"),
-            "ffn": width,
-            "layers": fields["layers"] - dense,
-            "shared_ffn": c.size("n_shared_experts", least=0) * width,
-        }
+    dense, shared = (c.size(k, least=0) for k in ("first_k_dense_replace", "n_shared_experts"))
+    experts_after(c, fields, dense, shared)
 
 
 def _seed_oss(c: Config, fields):
@@ -326,11 +318,6 @@ def _smollm3(c: Config, fields):
     rotary = _rotary(c)
     # The layers without rotary positions are the windowed ones, if any.
     set_windows(c, fields, lambda index: not rotary(index), switched_window(c))
-
-
-def _ministral(c: Config, fields):
-    plain_decoder(c, fields)
-    set_windows(c, fields, every_layer, window_of(c))
 
 
 # --- Meta, Arcee, the Swiss AI initiative, Kyutai ---
@@ -715,7 +702,7 @@ OPEN_FAMILIES = {
         },
         _smollm3,
     ),
-    "ministral": Family(MISTRAL_DEFAULTS, _ministral),
+    "ministral": Family(MISTRAL_DEFAULTS, mistral),
     "ministral3": Family(
         MISTRAL_DEFAULTS
         | {
@@ -725,7 +712,7 @@ OPEN_FAMILIES = {
             "max_position_embeddings": 262144,
             "sliding_window": None,
         },
-        _ministral,
+        mistral,
     ),
     "llama4_text": Family(
         LLAMA_DEFAULTS

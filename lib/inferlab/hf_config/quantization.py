@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from inferlab.hf_config.keys import warn
 from inferlab.quantities import InputError, short
 
-_BY_METHOD = {
-    "fp8": "fp8",
-    "fbgemm_fp8": "fp8",
-    "finegrained_fp8": "fp8",
-    "mxfp4": "mxfp4",
-    "nvfp4": "nvfp4",
-}
 _BY_BITS = {4: "int4", 8: "int8"}
 _MODELOPT = {
     "FP8": "fp8",
@@ -33,22 +27,31 @@ def weight_dtype(quantization, where: str) -> str:
     method = quantization.get("quant_method")
     if method is None and quantization.get("bits") is not None:
         method = "gptq"
-    if isinstance(method, str) and method in _BY_METHOD:
-        return _BY_METHOD[method]
-    if method == "modelopt":
-        return _known(_MODELOPT, quantization.get("quant_algo"), "quant_algo", where)
-    if method in ("awq", "gptq", "auto-round", "hqq"):
-        bits = quantization.get("bits", quantization.get("w_bit", quantization.get("nbits")))
-        return _known(_BY_BITS, bits, "bits", where)
-    if method == "bitsandbytes":
-        bits = next((bits for bits in _BY_BITS if quantization.get(f"load_in_{bits}bit")), None)
-        return _known(_BY_BITS, bits, "load_in_4bit or load_in_8bit", where)
-    if method == "compressed-tensors":
-        return _compressed_tensors(quantization, where)
+    if not isinstance(method, str) or method not in _METHODS:
+        raise InputError(
+            f"{where}: quantization_config.quant_method is {short(method)}: expected one of"
+            f" {', '.join(_METHODS)}; take the key out and give --weights"
+        )
+    found = _METHODS[method]
+    return found if isinstance(found, str) else found(quantization, where)
+
+
+def _modelopt(quantization: dict, where: str) -> str:
+    return _known(_MODELOPT, quantization.get("quant_algo"), "quant_algo", where)
+
+
+def _by_bits(quantization: dict, where: str) -> str:
+    bits = quantization.get("bits", quantization.get("w_bit", quantization.get("nbits")))
+    return _known(_BY_BITS, bits, "bits", where)
+
+
+def _bitsandbytes(quantization: dict, where: str) -> str:
+    for bits, dtype in _BY_BITS.items():
+        if quantization.get(f"load_in_{bits}bit"):
+            return dtype
     raise InputError(
-        f"{where}: quantization_config.quant_method is {short(method)}: expected one of"
-        f" {', '.join(_BY_METHOD)}, modelopt, awq, gptq, bitsandbytes, compressed-tensors; take the key"
-        " out and give --weights"
+        f"{where}: quantization_config has neither load_in_4bit nor load_in_8bit: expected one of"
+        " them to be true"
     )
 
 
@@ -73,6 +76,23 @@ def _known(table: dict, value, key: str, where: str) -> str:
         f"{where}: quantization_config.{key} is {short(value)}: expected one of"
         f" {', '.join(map(str, table))}"
     )
+
+
+_METHODS: dict[str, str | Callable[[dict, str], str]] = {
+    "fp8": "fp8",
+    "fbgemm_fp8": "fp8",
+    "finegrained_fp8": "fp8",
+    "mxfp4": "mxfp4",
+    "nvfp4": "nvfp4",
+    "modelopt": _modelopt,
+    "awq": _by_bits,
+    "gptq": _by_bits,
+    "auto-round": _by_bits,
+    "hqq": _by_bits,
+    "bitsandbytes": _bitsandbytes,
+    "compressed-tensors": _compressed_tensors,
+}
+"""The dtype of each method, or how it is read from the rest of the config."""
 
 
 # --- what is left in 16 bits ---
