@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -74,6 +74,14 @@ class Accelerator:
             f"{self.name} has no {dtype!r} peak: expected one of {', '.join(self.peaks)}"
         )
 
+    @property
+    def usual_dtype(self) -> str:
+        """The compute dtype that the machine is shown at where none is named: bf16, else fp16, else
+        the first that it is known for."""
+        return next(
+            (each for each in ("bf16", "fp16") if each in self.peaks), next(iter(self.peaks))
+        )
+
     @classmethod
     def preset(cls, name: str) -> Accelerator:
         """A machine that ships with the library or is in the user's preset file (see `names()`)."""
@@ -110,14 +118,19 @@ def _all() -> dict[str, Accelerator]:
 
 
 def _read(tables: dict, where: str) -> dict[str, Accelerator]:
+    needed = ("peaks", "bandwidth")
+    optional = tuple(f.name for f in fields(Accelerator) if f.name not in ("name", *needed))
     machines = {}
     for name, table in tables.items():
-        try:
-            machines[name] = Accelerator(name=name, **table)
-        except TypeError as error:
+        unknown = [key for key in table if key not in needed + optional]
+        missing = [key for key in needed if key not in table]
+        if unknown or missing:
+            fault = (
+                f"has the unknown key {short(unknown[0])}" if unknown else f"has no {missing[0]}"
+            )
             raise InputError(
-                f"{where}: [accelerators.{name}] does not describe an accelerator ({error}):"
-                " expected the keys peaks, bandwidth, and optionally capacity, link_bandwidth, link_latency,"
-                " price, sources"
-            ) from None
+                f"{where}: [accelerators.{name}] {fault}: expected the keys {', '.join(needed)}, and"
+                f" optionally {', '.join(optional)}"
+            )
+        machines[name] = Accelerator(name=name, **table)
     return machines

@@ -210,7 +210,7 @@ class Architecture:
         changes = record.get("but", {})
         if unknown := set(changes) - _SIZES:
             raise InputError(
-                f"model {record['name']}: but has {', '.join(sorted(unknown))}: expected only"
+                f"model {record['name']}: 'but' has {', '.join(sorted(unknown))}: expected only"
                 f" {', '.join(sorted(_SIZES))}"
             )
         sizes = {key: hf_config.size(value, key) for key, value in changes.items()}
@@ -430,8 +430,8 @@ def _records() -> dict[str, dict]:
             or not all(isinstance(alias, str) for alias in table.get("aliases", []))
         ):
             raise InputError(
-                f"{path}: [models.{name}] needs config, a table or the path of a config.json, and may"
-                " have source (text), but (a table) and aliases (a list of texts)"
+                f"{path}: [models.{name}] needs 'config', a table or the path of a config.json, and"
+                " may have 'source' (text), 'but' (a table) and 'aliases' (a list of texts)"
             )
         config = path.parent / config if isinstance(config, str) else config
         mine[name] = table | {"name": name, "config": config}

@@ -31,7 +31,7 @@ def find(name: str, known: dict, kind: str):
     kind: what is looked for, in the singular ("model"). Raises InputError that names near misses.
     """
     if not isinstance(name, str):
-        raise InputError(f"the {kind} is {name!r}: expected a name, as text")
+        raise InputError(f"the {kind} is {short(name)}: expected a name, as text")
     if name in known:
         return known[name]
     spelled = {_plain(each): each for each in known}
@@ -67,10 +67,10 @@ def read(path) -> dict[str, dict]:
                 f"{path}: [{kind}] is not known: expected [accelerators.NAME] or [models.NAME]"
             )
         if not isinstance(entries, dict):
-            raise InputError(f"{path}: {kind} is {entries!r}: expected tables [{kind}.NAME]")
+            raise InputError(f"{path}: {kind} is {short(entries)}: expected tables [{kind}.NAME]")
         for name, entry in entries.items():
             if not isinstance(entry, dict):
-                raise InputError(f"{path}: {kind}.{name} is {entry!r}: expected a table")
+                raise InputError(f"{path}: {kind}.{name} is {short(entry)}: expected a table")
     return {kind: tables.get(kind, {}) for kind in KINDS}
 
 

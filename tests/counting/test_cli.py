@@ -180,6 +180,16 @@ def test_ridge_points():
     assert "312.0 TFLOP/s / 1.555 TB/s" in run("ridge", "A100-SXM-40GB", "--explain").stdout
 
 
+def test_a_machine_without_16_bit_peaks_has_a_ridge_point_in_json(tmp_path):
+    """As `inferlab measure --save` writes it."""
+    own = tmp_path / "own.toml"
+    own.write_text("[accelerators.cpu]\npeaks = {fp32 = 5e10}\nbandwidth = 1e10")
+    report = answer("ridge", "cpu", "--presets", own)
+    assert (report["dtype"], report["ridge_point"]) == ("fp32", 5)
+    assert answer("ridge", "A100-SXM-40GB")["dtype"] == "bf16"
+    assert answer("ridge", "T4")["dtype"] == "fp16"
+
+
 def test_lists():
     models = {each["name"]: each for each in answer("list", "models")["models"]}
     assert models["SmolLM2-135M"]["params"] == 134515008
@@ -203,6 +213,8 @@ OWN = f"""
 [accelerators.mine]
 peaks = {{ bf16 = 100e12 }}
 bandwidth = 1e12
+price = 2.5
+link_latency = 1e-5
 {TINY}
 [models.filed]
 config = "config.json"
@@ -215,6 +227,8 @@ def test_a_users_own_presets(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
     assert answer("ridge", "mine", "--presets", own)["ridge_point"] == 100
     assert answer("count", "filed", "--presets", own)["params"]["total"] == 6738415616
+    mine = answer("list", "accelerators", "--presets", own)["accelerators"][0]
+    assert (mine["name"], mine["price"], mine["link_latency"]) == ("mine", 2.5, 1e-5)
     environment = os.environ | {"INFERLAB_PRESETS": str(own)}
     assert "tiny" in run("list", "models", env=environment).stdout
     assert "mine" in run("list", "accelerators", env=environment).stdout
@@ -223,7 +237,10 @@ def test_a_users_own_presets(tmp_path):
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("[accelerators.x]\npeaks = {bf16 = 1e12}", "does not describe an accelerator"),
+        (
+            "[accelerators.x]\npeaks = {bf16 = 1e12}",
+            "[accelerators.x] has no bandwidth: expected the keys peaks",
+        ),
         ("[accelerators.x]\npeaks = {bf16 = -1}\nbandwidth = 1", "peak of bf16 is -1"),
         ("[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = 0", "bandwidth is 0"),
         ("[accelerators.x]\npeaks = {bf16 = nan}\nbandwidth = 1", "peak of bf16 is nan"),
@@ -231,17 +248,23 @@ def test_a_users_own_presets(tmp_path):
         ("[accelerators.x]\npeaks = 5\nbandwidth = 1", "peaks is 5"),
         ("[accelerators.x]\npeaks = {bf17 = 1}\nbandwidth = 1", "unknown dtype 'bf17'"),
         ("[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = 1\nsources = 7", "sources is 7"),
+        (f"accelerators = {list(range(9999))}", "...: expected tables"),
+        (f"accelerators.x = {list(range(9999))}", "...: expected a table"),
         ("[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = '1 TB/s'", "bandwidth is '1 TB/s'"),
-        (f"{TINY}but = {{moe = 5}}", "but has moe"),
+        (f"{TINY}but = {{moe = 5}}", "'but' has moe"),
         (f"{TINY}but = {{ffn = '1/0'}}", "'1/0' is not a size"),
         (f"{TINY}but = {{layers = -1}}", "layers is -1"),
         ("[models.x]\nconfig = 'none.json'", "cannot be read"),
-        ("[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = 1\nspeed = 3", "speed"),
+        (
+            "[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = 1\nspeed = 3",
+            "has the unknown key 'speed'",
+        ),
+        ("[accelerators.x]\npeaks = {bf16 = 1}\nbandwidth = 1\nname = 'y'", "unknown key 'name'"),
         ("accelerators = 7", "accelerators is 7"),
         ("[accelerators]\nx = 7", "accelerators.x is 7"),
         ("[gpus.x]\nbandwidth = 1", "[gpus] is not known"),
-        ("[models.x]\nsource = 'none'", "needs config"),
-        ("[models.x]\nconfig = 7", "needs config"),
+        ("[models.x]\nsource = 'none'", "needs 'config'"),
+        ("[models.x]\nconfig = 7", "needs 'config'"),
         ("[accelerators.x\n", "is not TOML"),
         ("\0", "is not TOML"),
     ],

@@ -146,7 +146,7 @@ def test_of_several_files_that_cannot_be_read_one_counts(grade_class, source, fo
 def test_times_mean_the_same_wherever_it_is_graded(exercises, source, folder, tmp_path):
     """A file's time without a zone is UTC, as nbgrader's is; the command line has to name one."""
     hand_in(folder, "ada", source.reference, "2026-12-01 15:00:01")
-    command = [sys.executable, "-m", "inferlab.cli", "grade", str(folder), "--quiet", "--late", "10"]
+    command = [sys.executable, "-m", "inferlab.cli", "grade", str(folder), "--quiet"]
     command += ["--course", str(tmp_path / "course"), "--exercises", str(exercises)]
     for due, code in (("2026-12-01T10:00-05:00", 0), ("2026-12-01T10:00", 2)):
         done = subprocess.run(

@@ -190,6 +190,12 @@ def test_token_ids_that_cannot_be_used(tiny, ids, message):
         tiny.decoder.logits(ids)
 
 
+def test_many_token_ids_that_cannot_be_used_make_a_short_message(tiny):
+    with pytest.raises(InputError, match="one or more token ids") as error:
+        tiny.decoder.logits(["token"] * 999)
+    assert len(str(error.value)) < 200
+
+
 def test_a_full_cache_refuses_and_stays_as_it_was(tiny):
     cache = tiny.decoder.new_cache(3)
     tiny.decoder.logits([4, 5], cache)

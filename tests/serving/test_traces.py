@@ -118,6 +118,7 @@ def test_other_names_of_the_fields():
     ("line", "message"),
     [
         ("{nonsense", "line 2 is not JSON"),
+        ("[" * 200_000, "line 2 is not JSON"),
         ("[1, 2]", r"line 2 is '\[1, 2\]': expected an object"),
         ('{"timestamp": 1, "input_length": 3}', "line 2 has no 'output_length'"),
         ('{"timestamp": -1, "input_length": 3, "output_length": 1}', "line 2: timestamp is -1"),
@@ -144,6 +145,13 @@ def test_a_line_that_cannot_be_read_is_named(line, message):
     good = '{"timestamp": 1, "input_length": 3, "output_length": 1}'
     with pytest.raises(InputError, match=message):
         read_trace([good, line])
+
+
+def test_a_long_line_makes_a_short_message():
+    line = {"timestamp": 1, "input_length": 3, "output_length": 1, "hash_ids": {"a": "b" * 9999}}
+    with pytest.raises(InputError, match=r"hash_ids is .*\.\.\.: expected a list") as error:
+        read_trace([json.dumps(line)])
+    assert len(str(error.value)) < 200
 
 
 def test_no_trace_at_all(tmp_path):

@@ -12,7 +12,7 @@ from inferlab.quantities import InputError
 
 EPILOG = f"""\
 ROWS.csv has the columns {", ".join(measurements.COLUMNS)}.
-Metrics that are fitted: TPOT and TTFT (ms), decode_throughput, prefill_throughput,
+Metrics that are fitted: TPOT and TTFT (s, ms or us), decode_throughput, prefill_throughput,
 output_throughput, output_throughput_per_gpu (tok/s). Names are those of `inferlab list`.
 An accelerator, and an engine on it, needs {calibration.MIN_ROWS} rows.
 

@@ -89,7 +89,7 @@ def run(args) -> int:
     """Grade, and say where the results are. 1 when something could not be graded."""
     certificates = (args.tls_ca, args.tls_cert, args.tls_key)
     if any(certificates) and args.scheduler is None:
-        raise InputError("--tls-ca, --tls-cert and --tls-key are of a cluster: give --scheduler too")
+        raise InputError("--tls-ca, --tls-cert and --tls-key are for --scheduler: give it too")
     if not 1 <= args.workers <= MOST_WORKERS:
         raise InputError(
             f"--workers is {args.workers}: expected 1 to {MOST_WORKERS}, one for each core"

@@ -25,6 +25,8 @@ your own presets go into one TOML file, named by --presets FILE or INFERLAB_PRES
   bandwidth = 1.2e12                        # byte/s
   capacity = 48e9                           # bytes; the rest is optional
   link_bandwidth = 64e9                     # byte/s to its peers, one direction
+  link_latency = 10e-6                      # seconds a message
+  price = 2.5                               # USD an hour
   [accelerators.my-gpu.sources]
   bandwidth = "datasheet, page 2"
 
@@ -33,8 +35,8 @@ your own presets go into one TOML file, named by --presets FILE or INFERLAB_PRES
   config = "my-model/config.json"           # or a table with the config's keys
 
 JSON keys: `models`: name, source, params, active, kv_bytes_per_token (2 bytes an element),
-max_positions; `accelerators`: name, peaks, bandwidth, capacity, link_bandwidth, ridge_points,
-sources.
+max_positions; `accelerators`: name, peaks, bandwidth, capacity, link_bandwidth, link_latency,
+price (null: unknown), ridge_points, sources.
 """
 
 
@@ -120,6 +122,8 @@ def _machine(machine: Accelerator) -> dict:
         "bandwidth": machine.bandwidth,
         "capacity": machine.capacity,
         "link_bandwidth": machine.link_bandwidth,
+        "link_latency": machine.link_latency,
+        "price": machine.price,
         "ridge_points": {dtype: ridge_point(machine, dtype) for dtype in machine.peaks},
         "sources": machine.sources,
     }
@@ -128,8 +132,7 @@ def _machine(machine: Accelerator) -> dict:
 def _machines_table(machines) -> Table:
     rows = []
     for machine in machines:
-        dtype = next((each for each in ("bf16", "fp16") if each in machine.peaks), None)
-        dtype = dtype or next(iter(machine.peaks))
+        dtype = machine.usual_dtype
         rows.append(
             (machine.name, dtype, format_si(machine.peak(dtype), "FLOP/s"),
              format_si(machine.bandwidth, "B/s"),

@@ -23,7 +23,7 @@ def add_parser(subparsers):
     parser.add_argument("accelerator", help="by name: see `inferlab list accelerators`")
     parser.add_argument(
         "--dtype", type=arguments.dtype, metavar="DTYPE",
-        help="the compute dtype (default: bf16 in JSON, all that are known in text)",
+        help="the compute dtype (default: all that are known; in JSON bf16, else fp16, else the first)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--explain", action="store_true", help="show the formula and its sources")
@@ -34,9 +34,9 @@ def add_parser(subparsers):
 def run(args) -> int:
     """Run the command."""
     machine = Accelerator.preset(args.accelerator)
-    dtype = args.dtype or "bf16"
     if args.json:
-        print(json.dumps(_report(machine, dtype, args.explain), indent=1))
+        report = _report(machine, args.dtype or machine.usual_dtype, args.explain)
+        print(json.dumps(report, indent=1))
         return 0
     for each in [args.dtype] if args.dtype else machine.peaks:
         if args.explain:

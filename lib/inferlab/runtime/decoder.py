@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inferlab.quantities import InputError
+from inferlab.quantities import InputError, short
 from inferlab.step import Component, Work
 
 COMPONENTS = ("attention_projections", "attention_scores_values", "ffn", "router", "lm_head")
@@ -225,7 +225,7 @@ class Decoder:
         ids = np.asarray(token_ids)
         vocab = len(self.embedding)
         if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iu":
-            raise InputError(f"a step was given {token_ids!r}: expected one or more token ids")
+            raise InputError(f"a step was given {short(token_ids)}: expected one or more token ids")
         if ids.min() < 0 or ids.max() >= vocab:
             wrong = ids[(ids < 0) | (ids >= vocab)][0]
             raise InputError(f"token id {wrong} is outside the vocabulary of 0 to {vocab - 1}")

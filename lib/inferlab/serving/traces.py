@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from inferlab.quantities import InputError, number
+from inferlab.quantities import InputError, number, short
 from inferlab.serving.requests import Request, Segment
 
 
@@ -193,7 +193,7 @@ def rag_trace(
     `kept`: the same, but it stays in the history, which then grows by it.
     """
     if place not in PLACES:
-        raise InputError(f"place is {place!r}: expected one of {', '.join(PLACES)}")
+        raise InputError(f"place is {short(place)}: expected one of {', '.join(PLACES)}")
     dice = _Dice(seed)
     times = dice.gaps(rate, "rate")
     trace = []
@@ -250,7 +250,7 @@ def read_trace(source, *, unit="ms", block_tokens=512) -> list[Request]:
     Raises InputError naming the line and the field.
     """
     if unit not in _UNITS:
-        raise InputError(f"unit is {unit!r}: expected one of {', '.join(_UNITS)}")
+        raise InputError(f"unit is {short(unit)}: expected one of {', '.join(_UNITS)}")
     number(block_tokens, "block_tokens", positive=True, whole=True)
     rows = [
         _row(line, i, block_tokens)
@@ -283,7 +283,7 @@ def _lines(source) -> Iterable[str]:
 def _row(line, i, block_tokens):
     try:
         entry = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"line {i} is not JSON ({error}): expected one object a line") from None
     if not isinstance(entry, dict):
         raise InputError(f"line {i} is {line.strip()[:40]!r}: expected an object in braces")
@@ -308,7 +308,9 @@ def _field(entry, field, i):
 def _blocks(hashes, tokens, block_tokens, i) -> tuple[Segment, ...]:
     """The prompt as named blocks, and a rest that nobody shares where the names do not reach."""
     if not isinstance(hashes, list) or any(isinstance(h, (list, dict)) for h in hashes):
-        raise InputError(f"line {i}: hash_ids is {hashes!r}: expected a list of numbers or names")
+        raise InputError(
+            f"line {i}: hash_ids is {short(hashes)}: expected a list of numbers or names"
+        )
     if len(hashes) > math.ceil(tokens / block_tokens):
         raise InputError(
             f"line {i}: {len(hashes)} hash_ids for {tokens} tokens are more than blocks of"
