@@ -8,8 +8,10 @@ import pytest
 from inferlab import calibration, measurements
 from inferlab.accelerator import Accelerator
 from inferlab.architecture import Architecture
+from inferlab.calibration.model import load, step_seconds
 from inferlab.deployment import Deployment, bound
 from inferlab.quantities import InputError
+from inferlab.step import Sequence
 
 ROWS = {row.id: row for row in measurements.published()}
 CASES = {id: case for id, row in ROWS.items() if (case := calibration.usable(row))}
@@ -165,6 +167,45 @@ def test_every_fitted_row_is_checked():
     checked = calibration.checked()
     assert {c.case.row for c in checked} == set(calibration.left_out())
     assert all(-1 < c.bound_error < 0 for c in checked)
+
+
+@pytest.mark.parametrize(("new", "cached", "tau"), [(1000, 0, 400), (1, 1000, 0)])
+def test_a_step_takes_the_seconds_of_the_printed_formula(new, cached, tau):
+    """Chapter 9's formula, term by term, with counts summed by hand: LLaMA-7B, four sequences, two A100."""
+    e = calibration.Efficiency(
+        memory=0.8,
+        compute=0.5,
+        layer_s=10e-6,
+        allreduce_s=20e-6,
+        sequence_s=5e-6,
+        prompt_tokens=400,
+        dequantize_bytes=0.2,
+        quantized_compute=0.2,
+        kv_reread=0.3,
+        interleaved=0.5,
+    )
+    d = Deployment(
+        architecture=Architecture.preset("LLaMA-7B"),
+        accelerator=Accelerator.preset("A100-SXM-40GB"),
+        gpus=2,
+        weights="bf16",
+        kv="bf16",
+    )
+    batch, tokens, matrices, head = 4, 4 * new, 32 * 202_375_168, 32000 * 4096
+    pairs = batch * (new * cached + new * (new + 1) // 2)
+    beta, pi, link = 0.8 * 1.555e12, 0.5 * 312e12, 0.8 * 300e9
+    kv = batch * 524_288 * (cached + new) / 2
+    weights = (matrices + head) * 2 / 2
+    linear = 2 * tokens * matrices / 2
+    seconds = (
+        max(weights / beta, ((1 + tau / tokens) * linear + 2 * batch * head / 2) / pi)
+        + max(kv / beta, 32 * 4 * 4096 * pairs / 2 / pi)
+        + 32 * 10e-6
+        + 64 * (20e-6 + tokens * 4096 * 2 / link)
+        + 2 * batch * 5e-6
+    )
+    x = load(d, [Sequence(new, cached, batch)], "bf16", prefills=int(tau > 0))
+    assert step_seconds(x, e) == pytest.approx(seconds, rel=1e-12)
 
 
 def test_parameters_are_physical():
