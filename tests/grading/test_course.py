@@ -381,7 +381,7 @@ def test_two_runs_at_once_are_refused(grade_class, source, folder, tmp_path):
         ([".", "--due", "tomorrow"], "is no time"),
         ([".", "--due", "9999-12-31T23:59-14:00"], "is no time"),
         ([".", "--due", "2026-12-01"], "does not say its zone"),
-        ([".", "--tls-ca", "ca.pem"], "give --scheduler too"),
+        ([".", "--tls-ca", "ca.pem"], "are for --scheduler: give it too"),
         ([".", "--cell-seconds", "nan"], "a time limit is not above zero"),
         ([".", "--notebook-seconds", "inf"], "a time limit is not above zero"),
         ([".", "--gradebook", "postgresql://nobody@127.0.0.1:1/none"], "cannot be opened"),
