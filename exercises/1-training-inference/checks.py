@@ -130,7 +130,8 @@ key = AnswerKey(
             symbols="P D",
             points=1,
             purpose="Write the cost of training as a formula",
-            hint="Two FLOP for each parameter and token forward, and twice that backward.",
+            hint="How many FLOP does a parameter cost each token on the way forward, and how many times that on "
+            "the way back?",
             wrong=[
                 Wrong("forward only", 2 * s.P * s.D, "That is the forward pass alone."),
                 Wrong("backward only", 4 * s.P * s.D, "That is the backward pass alone."),
@@ -145,9 +146,10 @@ key = AnswerKey(
             "training_days",
             days,
             by_hand=31.584,
+            unit="d",
             points=2,
             purpose="Turn a training run into GPU-days",
-            hint="FLOP over what one GPU achieves in a day: its dense bf16 peak, times 40 %, times 86,400 s.",
+            hint="How many FLOP does the run take, and how many does one GPU really do in a second, and in a day?",
             wrong=[
                 Wrong(
                     "at the peak",
@@ -155,12 +157,19 @@ key = AnswerKey(
                     "No run reaches the peak: take 40 % of it.",
                 ),
                 Wrong(
-                    "sparse peak",
+                    "sparse or fp8 peak, or 3 P D",
                     days / 2,
-                    "1,979 TFLOP/s is the peak with sparsity, twice the dense one.",
+                    "That is half of it. Either your peak is 1,979 TFLOP/s, which is bf16 with sparsity or "
+                    "dense fp8, or your 3 P D counts multiply-adds.",
                 ),
-                Wrong("forward only", days / 3, "Training goes backward too: 6 P D, not 2 P D."),
+                Wrong(
+                    "forward only, or 20 billion tokens",
+                    days / 3,
+                    "That is a third of it. Either your 2 P D is the forward pass alone, or you took 20 "
+                    "billion tokens: 20 for each of 3 billion parameters are more.",
+                ),
                 Wrong("hours", days * 24, "That is GPU-hours; days are asked for."),
+                Wrong("seconds", days * 86400, "Those are seconds; days are asked for."),
             ],
         ),
         number(
@@ -170,7 +179,8 @@ key = AnswerKey(
             unit="B",
             points=1,
             purpose="Size the state that training keeps",
-            hint="Weights and gradients in bf16, and in fp32 a copy of the weights and Adam's two moments.",
+            hint="What does training keep for each parameter besides the weight that inference reads, and in how "
+            "many bytes each?",
             wrong=[
                 Wrong(
                     "weights alone",
@@ -182,7 +192,13 @@ key = AnswerKey(
                     12 * 8e9,
                     "Mixed precision also keeps the weights themselves in fp32.",
                 ),
+                Wrong(
+                    "gradients in fp32",
+                    18 * 8e9,
+                    "The gradients are in bf16 here, two bytes each.",
+                ),
                 Wrong("in GB", 128, "The number is in GB, and bytes are asked for."),
+                Wrong("in GiB", 128e9 / 2**30, "The number is in GiB, and bytes are asked for."),
             ],
         ),
         number(
@@ -190,9 +206,10 @@ key = AnswerKey(
             held_inference,
             by_hand=21.3034e9,
             unit="B",
+            rtol=0.001,
             points=2,
             purpose="Size what inference keeps",
-            hint="Two bytes a parameter, and for each token a key and a value: 32 layers, 8 KV heads of width 128.",
+            hint="What is kept once for everybody, and what for each token of each user, in each layer?",
             wrong=[
                 Wrong(
                     "query heads for KV heads",
@@ -214,12 +231,28 @@ key = AnswerKey(
                     2 * llama.parameters.total,
                     "The caches of the ten users are missing.",
                 ),
+                Wrong(
+                    "one layer",
+                    2 * llama.parameters.total + 10 * llama.kv_bytes(4000) / llama.layers,
+                    "Your caches are far too small: does every layer have its own?",
+                ),
+                Wrong(
+                    "fp32 parameters",
+                    4 * llama.parameters.total + 10 * llama.kv_bytes(4000),
+                    "You took four bytes a parameter; bf16 takes two.",
+                ),
+                Wrong(
+                    "8 billion parameters",
+                    16e9 + 10 * llama.kv_bytes(4000),
+                    "Close: take the number of parameters that the cell prints, not the 8 billion of the name.",
+                ),
             ],
         ),
         function(
             "fed_without_cache",
             fed_without_cache,
-            probes=[(1, 1), (500, 1), (500, 4), (10, 100)],
+            probes=[(3, 4), (1, 1), (500, 1), (500, 4), (10, 100)],
+            unit="",
             hidden=[(1, 2), (37, 21), (2000, 300)],
             points=2,
             purpose="Count the work that a KV cache saves",
@@ -235,6 +268,11 @@ key = AnswerKey(
                     "with a cache",
                     with_cache,
                     "That feeds each token once, which is what a cache makes possible.",
+                ),
+                Wrong(
+                    "prompt and answer once",
+                    lambda prompt, answer: prompt + answer,
+                    "That is prompt and answer, each read once. How often is the prompt read here?",
                 ),
                 Wrong(
                     "answer not read again",
@@ -264,10 +302,10 @@ key = AnswerKey(
         plot(
             "draw_fed",
             draw_fed,
-            at=[10, 200, 900],
+            at=[100, 500, 900],
             points=2,
             purpose="Draw what generation costs without a cache",
-            hint="Your function of question 7 for a prompt of 500, for each length of the answer; label both axes.",
+            hint="What does your function of question 7 give for a prompt of 500 and an answer of this length?",
             wrong=[
                 Wrong(
                     "with a cache",
@@ -285,6 +323,7 @@ key = AnswerKey(
             "break_even",
             50,
             by_hand=50,
+            unit="d",
             rtol=0.04,
             points=1,
             purpose="Read a break-even day off a figure",
@@ -305,7 +344,7 @@ key = AnswerKey(
             unit="FLOP",
             points=1,
             purpose="Count the forward FLOP of one request",
-            hint="Two FLOP for each parameter and each token, of the prompt and of the answer.",
+            hint="How many tokens pass through the model in all, and what does each of them cost?",
             wrong=[
                 Wrong("training", 3 * request, "6 P D is training. A request goes forward only."),
                 Wrong(

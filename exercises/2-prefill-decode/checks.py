@@ -344,7 +344,8 @@ key = AnswerKey(
             at=[500, 8000, 30000],
             points=2,
             purpose="Draw how decode slows down as the context grows",
-            hint="Bandwidth divided by the bytes of one step, for each cached length; label both axes.",
+            hint="How many bytes does a step move when so many tokens are cached, and how many such steps fit in a "
+            "second?",
             wrong=[
                 Wrong(
                     "cache left out",

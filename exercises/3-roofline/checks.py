@@ -87,6 +87,11 @@ key = AnswerKey(
                     "That uses the peak with structured sparsity, which is twice the dense one.",
                 ),
                 Wrong(
+                    "rounded bandwidth",
+                    peak / 1.6e12,
+                    "That is for a rounded 1.6 TB/s: take the bandwidth that the cell above prints.",
+                ),
+                Wrong(
                     "upside down",
                     bandwidth / peak,
                     "That is bytes per FLOP; the ridge point is in FLOP per byte.",
@@ -113,6 +118,11 @@ key = AnswerKey(
                     "That is the flat ceiling. Does this kernel lie right of the ridge?",
                 ),
                 Wrong(
+                    "sparse peak",
+                    624e12,
+                    "That is the peak with sparsity; this kernel does not even reach the dense one.",
+                ),
+                Wrong(
                     "in TFLOP/s",
                     attainable(40, peak, bandwidth) / 1e12,
                     "The number is in TFLOP/s, and FLOP/s are asked for.",
@@ -136,7 +146,7 @@ key = AnswerKey(
             ],
             points=1,
             purpose="Write the roofline as one formula",
-            hint="Two ceilings, and the lower one counts: SymPy has sympy.Min.",
+            hint="Which of the two ceilings is the lower one here, and does your formula give that one?",
             wrong=[
                 Wrong(
                     "larger ceiling",
@@ -160,6 +170,7 @@ key = AnswerKey(
             bound_time,
             probes=[(14e9, 15e9, 312e12, 1555e9), (43e12, 16e9, 312e12, 1555e9), (6, 6, 3, 2)],
             hidden=[(8e12, 1e9, 990e12, 3.35e12), (1e9, 8e9, 990e12, 3.35e12), (100, 7, 5, 11)],
+            unit="s",
             points=2,
             purpose="Turn counts of work into the least possible time",
             hint="Work out how long computing takes and how long moving takes; a perfect machine overlaps them.",
@@ -179,6 +190,16 @@ key = AnswerKey(
                     lambda flops, bytes, peak, bandwidth: flops / peak,
                     "Your function never looks at the bytes: half of the model is missing.",
                 ),
+                Wrong(
+                    "memory alone",
+                    lambda flops, bytes, peak, bandwidth: bytes / bandwidth,
+                    "Your function never looks at the FLOP: what if there are many for each byte?",
+                ),
+                Wrong(
+                    "milliseconds",
+                    lambda *arguments: 1e3 * bound_time(*arguments),
+                    "The times are in milliseconds, and seconds are asked for.",
+                ),
             ],
         ),
         expression(
@@ -187,12 +208,14 @@ key = AnswerKey(
             symbols="m k n",
             points=2,
             purpose="Derive the intensity of a matrix product",
-            hint="Divide 2mkn by the bytes of three matrices, each read or written once.",
+            hint="How many operations make one element of the result, and how many bytes have all three matrices "
+            "together?",
             wrong=[
                 Wrong(
                     "MAC for FLOP",
                     s.m * s.k * s.n / (2 * (s.m * s.k + s.k * s.n + s.m * s.n)),
-                    "A multiply-add is two floating-point operations.",
+                    "That is half of it: a multiply-add is two operations, not one, and an element in bf16 "
+                    "takes 2 bytes, not 4.",
                 ),
                 Wrong(
                     "elements for bytes",
@@ -213,7 +236,8 @@ key = AnswerKey(
             rtol=0.004,
             points=2,
             purpose="Solve for the batch that reaches the ridge",
-            hint="Set the intensity of the product, with k = n = 4096, equal to the ridge point and solve for m.",
+            hint="With k = n = 4096, how does the intensity of the product depend on m, and where is it as high as "
+            "the ridge point?",
             wrong=[
                 Wrong(
                     "weights alone",
@@ -223,18 +247,20 @@ key = AnswerKey(
                 Wrong(
                     "MAC for FLOP",
                     smallest_batch_mac,
-                    "Your intensity is half of what it should be: count two operations a multiply-add.",
+                    "Either your intensity is half of what it should be (a multiply-add is two operations), or "
+                    "your ridge point is twice as high (the sparse peak).",
                 ),
             ],
         ),
         plot(
             "draw_roofline",
             draw,
-            at=[1, 30, 1000],
+            at=[0.11, 1, 30, 1000, 9000],
             marks=1,
+            rtol=0.01,
             points=3,
             purpose="Draw a roofline with a workload on it",
-            hint="Compare the drawing with the list above it: both scales, the roof, both labels, the point.",
+            hint="How high is the lower of the two ceilings at this intensity, in FLOP/s? Roof and point lie there.",
             wrong=[
                 Wrong(
                     "linear axes",
@@ -258,7 +284,7 @@ key = AnswerKey(
             900e9,
             by_hand=900e9,
             unit="B/s",
-            rtol=0.1,
+            rtol=0.07294,  # the answer is the middle of its bucket: a tenth more or less passes
             points=1,
             purpose="Read a bandwidth off a roofline",
             hint="On the slanted part performance divided by intensity is the same everywhere.",
@@ -279,7 +305,7 @@ key = AnswerKey(
             200,
             by_hand=200.0,
             unit="FLOP/B",
-            rtol=0.1,
+            rtol=0.0732,  # as above: 180 to 220 pass
             points=1,
             purpose="Read a ridge point off a roofline",
             hint="It is read on the horizontal axis, below the corner.",

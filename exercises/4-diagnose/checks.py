@@ -370,6 +370,7 @@ key = AnswerKey(
                 (7, 9, 2, 5, 1, 4),
                 (1e12, 1e10, 3e14, 2e12, 0.1, 1.5),
             ],
+            unit="",
             points=2,
             purpose="Predict what a remedy gains before paying for it",
             hint="Compute the least time before and after, each as the slower of two, and divide.",
@@ -399,12 +400,13 @@ key = AnswerKey(
         plot(
             "draw_batches",
             draw_batches,
-            at=[1, 30, 1000],
+            at=[0.11, 1, 30, 950],
             marks=3,
+            rtol=0.01,
             points=2,
             purpose="Place a remedy under the roof",
-            hint="The roof as one line, then a marker for each of the three batches, at its intensity and "
-            "the most that it can reach.",
+            hint="How high is the lower of the two ceilings at this intensity, in FLOP/s? Roof and points "
+            "lie there.",
             wrong=[
                 Wrong(
                     "linear axes",

@@ -116,6 +116,7 @@ key = AnswerKey(
                 (7, 80, 30, 900, 210, False),
                 (2, 1, 2, 3, 4, True),
             ],
+            unit="",
             points=2,
             purpose="Count what a turn's prompt holds",
             hint="The system prompt, what each earlier turn left behind, and this turn's question and chunks.",
@@ -361,7 +362,7 @@ key = AnswerKey(
             at=[2, 10, 30],
             points=2,
             purpose="Draw how the cache of a conversation grows",
-            hint="Tokens of the prompt times bytes a token, in GB, for the turns 1 to 30; label both axes.",
+            hint="How many tokens has the prompt of this turn, and how many GB are their keys and values?",
             wrong=[
                 Wrong(
                     "query heads for KV heads",

@@ -15,7 +15,8 @@ key = AnswerKey(
         number(
             "token_ratio",
             Fraction(without, with_cache),
-            by_hand=240.08,
+            by_hand=240.08,  # (100 + 101 + ... + 499) / (100 + 399) = 119,800 / 499
+            rtol=0.0005,
             points=1,
             unit="",
             purpose="Count what a KV cache saves",
@@ -39,6 +40,24 @@ key = AnswerKey(
                     Fraction(sum(range(1, T + 1)), T),
                     "You left the prompt out: it has to pass too, once with a cache and every time "
                     "without.",
+                ),
+                Wrong(
+                    "last token fed",
+                    Fraction(without, N + T),
+                    "Nearly: with the cache you fed the last token too. It is handed out, and no pass "
+                    "reads it.",
+                ),
+                Wrong(
+                    "first pass forgotten",
+                    Fraction(without + T, with_cache),
+                    "Nearly: without the cache the first pass reads the prompt alone, and the last one "
+                    "does not read the token that it makes.",
+                ),
+                Wrong(
+                    "one token too many each way",
+                    Fraction(without + T, N + T),
+                    "Nearly: each way you fed one token too many. The pass over the prompt makes the "
+                    "first token, and the last token is not fed.",
                 ),
                 Wrong(
                     "prompt every time",

@@ -16,7 +16,7 @@ key = AnswerKey(
             hours,
             by_hand=4_419_191.9,
             points=1,
-            unit="",
+            unit="h",
             purpose="Turn parameters and tokens into GPU-hours",
             hint="Three steps: the FLOP of the run, the FLOP that one GPU really does in a second, and "
             "seconds in an hour.",
@@ -36,6 +36,17 @@ key = AnswerKey(
                     "twenty tokens a parameter",
                     hours * (20 * PARAMETERS) / TOKENS,
                     "You trained on 20 tokens a parameter. This run saw 15 trillion tokens.",
+                ),
+                Wrong(
+                    "sparse peak, or 3 P D",
+                    hours / 2,
+                    "That is half of it. Either your peak is twice 990 TFLOP/s, as with sparsity or in "
+                    "fp8, or your 3 P D counts multiply-adds.",
+                ),
+                Wrong(
+                    "GPU-seconds",
+                    hours * 3600,
+                    "Those are seconds, and hours are asked for.",
                 ),
                 Wrong(
                     "GPU-days",

@@ -13,7 +13,7 @@ key = AnswerKey(
             gigabytes,
             by_hand=6.442450944,
             points=1,
-            unit="",
+            unit="GB",
             purpose="Compute a KV cache from a model's shapes",
             hint="What does one token leave behind in one layer: how many vectors, of what width? Then "
             "layers, tokens and bytes.",
@@ -32,6 +32,11 @@ key = AnswerKey(
                     "one layer",
                     gigabytes / 48,
                     "That is one layer. Every layer has keys and values of its own.",
+                ),
+                Wrong(
+                    "GiB",
+                    gigabytes * 1e9 / 2**30,
+                    "That is in GiB, of 2^30 bytes. Decimal GB have 10^9.",
                 ),
                 Wrong(
                     "elements",

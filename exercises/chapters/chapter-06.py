@@ -40,6 +40,11 @@ key = AnswerKey(
                     "the keys that come after a query.",
                 ),
                 Wrong(
+                    "one layer",
+                    attention // 32,
+                    "That is one layer. The question asks for all of them.",
+                ),
+                Wrong(
                     "MAC for FLOP",
                     attention // 2,
                     "A multiply-add counts as two FLOP: your answer counts multiply-adds.",

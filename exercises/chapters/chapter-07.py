@@ -18,17 +18,29 @@ key = AnswerKey(
             "step_seconds",
             roofline(work, h100).time_s,
             by_hand=6.98602e-3,  # (15.009 GB weights + 8 x 8001 x 131,072 B + 4.19 MB) / 3.35 TB/s
+            rtol=0.002,
             points=1,
             unit="s",
             purpose="Bound a decode step of a batch by its bytes",
-            hint="Add the bytes: the weights once for all eight, the caches eight times. Divide by "
-            "the bandwidth.",
+            hint="What does one step move: what once for all eight conversations, what for each of "
+            "them? How long does that take?",
             wrong=[
                 Wrong(
                     "cache of the query heads",
                     (work.bytes + 3 * work.kv_read) / h100.bandwidth,
                     "Your cache is four times too large: this model caches 8 KV heads, not 32 query "
                     "heads.",
+                ),
+                Wrong(
+                    "embedding table",
+                    (work.bytes + 2 * model.parameters.embedding) / h100.bandwidth,
+                    "A step looks up one row of the embedding table for each sequence; it does not "
+                    "read the table.",
+                ),
+                Wrong(
+                    "sum of both times",
+                    roofline(work, h100).memory_s + roofline(work, h100).compute_s,
+                    "You added computing and moving. At the least, the two overlap.",
                 ),
                 Wrong(
                     "weights for each sequence",

@@ -15,12 +15,13 @@ key = AnswerKey(
             points=1,
             unit="FLOP/B",
             purpose="Compute a ridge point from a datasheet",
-            hint="Divide the dense bf16 peak by the memory bandwidth.",
+            hint="At how many FLOP for each byte does this card compute as long as it moves data?",
             wrong=[
                 Wrong(
-                    "sparse peak",
+                    "sparse peak, or fp8",
                     1979e12 / 3.35e12,
-                    "1,979 TFLOP/s is the peak with 2:4 sparsity. A dense matrix gets half of it.",
+                    "1,979 TFLOP/s is the bf16 peak with 2:4 sparsity, and the dense peak of fp8. A "
+                    "dense product in bf16 gets half of it.",
                 ),
                 Wrong(
                     "fp8 peak with sparsity",

@@ -13,11 +13,12 @@ key = AnswerKey(
             "ridge_batch",
             batch,
             by_hand=326.43,  # 24,576 x 195 / (24,626 - 9,945)
+            rtol=0.0005,
             points=1,
             unit="",
             purpose="Find the batch that carries a decode step to the ridge",
-            hint="Set the intensity of a batch, B (6d + S) / (6d + B (1 + S)), equal to the ridge "
-            "and solve for B.",
+            hint="How do FLOP and bytes of a step grow with the batch, and at which batch is their "
+            "ratio as high as the ridge?",
             wrong=[
                 Wrong(
                     "no cache",
@@ -36,6 +37,16 @@ key = AnswerKey(
                     (6 * d + S - R * (1 + S)) / (6 * d),
                     "Your fraction is upside down, up to a factor: the weights stand above, what is "
                     "left of the work below.",
+                ),
+                Wrong(
+                    "rounded up",
+                    327,
+                    "Close: that is the first whole batch past the ridge. Give the real number.",
+                ),
+                Wrong(
+                    "rounded down",
+                    326,
+                    "Close: that is the last whole batch before the ridge. Give the real number.",
                 ),
                 Wrong(
                     "the other machine",

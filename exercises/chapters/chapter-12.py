@@ -16,7 +16,7 @@ key = AnswerKey(
             points=1,
             unit="s",
             purpose="Turn a KV cache and a link into a time",
-            hint="Bytes of keys and values of all layers for 4,000 tokens, over the link's bytes a second.",
+            hint="How many bytes of keys and values have these tokens left behind, and how many does the link carry in a second?",
             wrong=[
                 Wrong(
                     "query heads",
@@ -24,6 +24,11 @@ key = AnswerKey(
                     "This model has 8 KV heads for its 32 query heads: only the former are cached.",
                 ),
                 Wrong("keys only", sent / 2 / 50e9, "Keys and values are both sent."),
+                Wrong(
+                    "one layer",
+                    sent / 32 / 50e9,
+                    "That is the cache of one layer. All 32 of them are sent.",
+                ),
                 Wrong(
                     "bits",
                     8 * sent / 50e9,

@@ -12,6 +12,8 @@ four = Deployment(
     kv="bf16",
 )
 fit = sequences_that_fit(four, 4000)
+one = four.architecture.kv_bytes(4000)
+room = 4 * (0.9 * four.accelerator.capacity - 1.7e9)
 
 key = AnswerKey(
     "chapter-13",
@@ -23,9 +25,9 @@ key = AnswerKey(
             by_hand=106,
             points=1,
             unit="",
-            rtol=0.001,
+            rtol=0.0002,
             purpose="Count the requests that fit beside the weights on several GPUs",
-            hint="What is left of one card after its share of the weights, over its share of one request's cache.",
+            hint="What does one card have left beside its share of the weights, and what does one request take of it?",
             wrong=[
                 Wrong(
                     "the whole cache on each GPU",
@@ -41,6 +43,22 @@ key = AnswerKey(
                     "nothing reserved",
                     112,
                     "Of its 0.9 the engine keeps 1.7 GB for workspace.",
+                ),
+                Wrong(
+                    "not rounded down",
+                    (room - 2 * four.architecture.parameters.total) / one,
+                    "Nearly: a part of a request does not fit. Give whole requests.",
+                ),
+                Wrong(
+                    "rounded up, or 70 billion parameters",
+                    107,
+                    "Nearly: the last of these does not fit. Round down, and count all 70.55 billion "
+                    "parameters.",
+                ),
+                Wrong(
+                    "70 billion parameters, not rounded down",
+                    (room - 2 * 70e9) / one,
+                    "Nearly: count all 70.55 billion parameters, and give whole requests.",
                 ),
                 Wrong(
                     "query heads",

@@ -3,8 +3,13 @@
 import json
 
 import nbformat
+import numpy as np
 import pytest
+import sympy
+from matplotlib.figure import Figure
+from sympy.physics import units
 
+from inferlab.derive import symbols as s
 from inferlab.feedback import Exercise
 from inferlab.feedback.exercise import NotYet
 from inferlab.feedback.values import read
@@ -184,6 +189,147 @@ def test_the_built_site_and_its_downloads_show_no_secret(site, sources, keys):
         if any(s in content for s in spellings(text))
     ]
     assert leaks == []
+
+
+# --- answers that learners give ----------------------------------------------------------------
+
+
+def says(name, question, answer, capsys):
+    """What check() alone says."""
+    try:
+        Exercise(name).check(question, answer)
+    except NotYet as sentence:
+        return str(sentence)
+    return capsys.readouterr().out
+
+
+def drawing(*curve, point=None, style="o", helps=()):
+    """A roofline as a learner may draw it: x and y of the curve, of the point, and guides."""
+    axes = Figure().add_subplot()
+    for draw_help in helps:
+        draw_help(axes)
+    axes.plot(*curve)
+    if point:
+        axes.plot([point[0]], [point[1]], style)
+    axes.set(xscale="log", yscale="log", xlabel="FLOP/byte", ylabel="FLOP/s")
+    return axes
+
+
+def roof(first=0.1, last=10_000, **others):
+    xs = [first, 312e12 / 1.555e12, last]
+    others.setdefault("point", (1.0, 1.555e12))
+    return drawing(xs, [min(312e12, x * 1.555e12) for x in xs], **others)
+
+
+def fed(answers):
+    axes = Figure().add_subplot()
+    axes.plot(answers, [500 * n + n * (n - 1) / 2 for n in answers])
+    axes.set(xlabel="generated", ylabel="fed")
+    return axes
+
+
+RIGHT = [
+    ("1-training-inference", "training_days", 31.58 * units.day),
+    ("1-training-inference", "training_days", 758 * units.hour),
+    ("1-training-inference", "break_even", 50 * units.day),
+    ("1-training-inference", "changes", "the KV cache."),
+    ("1-training-inference", "frozen", "The number of kv-heads"),
+    ("1-training-inference", "training_flop", "6 * s.P * s.D"),
+    ("1-training-inference", "fed_without_cache", lambda p, a: [sum(p + i for i in range(a))]),
+    ("1-training-inference", "draw_fed", fed(list(range(1, 1001, 100)))),
+    ("1-training-inference", "draw_fed", fed([1 + 111 * i for i in range(10)])),
+    ("3-roofline", "axes", "FLOP per byte moved,FLOP per second"),
+    ("3-roofline", "bound_time", lambda f, b, p, w: np.array([max(f / p, b / w)])),
+    ("3-roofline", "bound_time", lambda f, b, p, w: max(f / p, b / w) * units.second),
+    ("3-roofline", "read_bandwidth", 812e9),
+    ("3-roofline", "read_bandwidth", 988e9),
+    ("3-roofline", "read_ridge", 180),
+    ("3-roofline", "read_ridge", 220),
+    ("3-roofline", "draw_roofline", roof(helps=[lambda a: a.fill_between([0.1, 1e4], [1e11, 1e12])])),
+    ("3-roofline", "draw_roofline", roof(helps=[lambda a: a.hlines([312e12], 200, 1e4)])),
+    ("3-roofline", "draw_roofline", roof(helps=[lambda a: a.vlines([200.6], 1e11, 312e12)])),
+    ("3-roofline", "draw_roofline", roof(helps=[lambda a: a.axhline(312e12), lambda a: a.axvline(200)])),
+    ("3-roofline", "draw_roofline", roof(helps=[lambda a: a.scatter([1], [1.555e12])], point=None)),
+    ("chapter-03", "gpu_hours", 4_419_192 * units.hour),
+    ("chapter-04", "kv_gigabytes", 6.44 * units.giga * units.byte),
+    ("chapter-07", "step_seconds", 0.007),
+    ("chapter-07", "step_seconds", 0.006986),
+    ("chapter-09", "ridge_batch", 326.4),
+    ("chapter-14", "step_seconds", 0.00699),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "question", "answer"), RIGHT)
+def test_a_right_answer_in_another_dress_is_right(name, question, answer, capsys):
+    assert f"✓ {question}: right." in says(name, question, answer, capsys)
+
+
+WRONG = [
+    # what passed though it is wrong
+    ("3-roofline", "draw_roofline", roof(style=""), "Marked points wanted: 1, found: 0."),
+    ("3-roofline", "draw_roofline", roof(first=0.9), "At 0.11 on the horizontal axis no curve"),
+    ("3-roofline", "draw_roofline", roof(last=1200), "At 9000 on the horizontal axis no curve"),
+    ("3-roofline", "draw_roofline", roof(point=(1, 1.05 * 1.555e12)), "the wrong height, 1.633e+12"),
+    ("3-roofline", "draw_roofline", roof(point=(4, 6.22e12)), "not in its place: it is at 4 on"),
+    ("3-roofline", "read_ridge", 175, "below the corner"),
+    ("3-roofline", "read_ridge", 225, "below the corner"),
+    ("3-roofline", "read_bandwidth", 780e9, "the same everywhere"),
+    ("3-roofline", "read_bandwidth", 1010e9, "the same everywhere"),
+    ("chapter-02", "token_ratio", 239.6, "with the cache you fed the last token too"),
+    ("chapter-02", "token_ratio", 240.88, "the first pass reads the prompt alone"),
+    ("chapter-02", "token_ratio", 238, "Write down how many"),
+    ("chapter-02", "token_ratio", 243, "Write down how many"),
+    ("chapter-09", "ridge_batch", 326, "the last whole batch before"),
+    ("chapter-09", "ridge_batch", 327, "the first whole batch past"),
+    ("chapter-09", "ridge_batch", 330, "How do FLOP and bytes"),
+    # what got the hint of another mistake
+    ("chapter-13", "requests", 106.88, "Give whole requests"),
+    ("chapter-13", "requests", 107, "Round down, and count all"),
+    ("chapter-07", "step_seconds", (2 * 8.03e9 + 8.394e9) / 3.35e12, "embedding table"),
+    ("chapter-14", "step_seconds", (2 * 8.03e9 + 8.399e9) / 3.35e12, "embedding table"),
+    ("chapter-14", "step_seconds", 23.408e9 / 1.555e12, "an A100 with 40 GB"),
+    ("1-training-inference", "training_days", 15.8, "1,979 TFLOP/s, which is bf16 with sparsity or"),
+    ("1-training-inference", "training_days", 10.53, "or you took 20 billion tokens"),
+    ("1-training-inference", "training_days", 2_728_860, "Those are seconds"),
+    ("1-training-inference", "inference_bytes", 16.2244e9, "does every layer have its own?"),
+    ("1-training-inference", "inference_bytes", 37.3639e9, "four bytes a parameter"),
+    ("1-training-inference", "training_bytes", 119.2, "in GiB"),
+    ("1-training-inference", "fed_without_cache", lambda p, a: p + a, "prompt and answer, each read once"),
+    ("1-training-inference", "fed_without_cache", lambda p, a: [1, 2], "fed_without_cache(3, 4) does not return one"),
+    ("1-training-inference", "fed_without_cache", lambda p, a: "18", "That is a text in quotes"),
+    ("1-training-inference", "training_flop", "6PD", "write every *"),
+    ("3-roofline", "attainable", sympy.Min(sympy.pi, s.I * s.beta), "the symbol of this question is s.pi"),
+    ("3-roofline", "attainable", s.I + s.beta, "which of the two ceilings is the lower one"),
+    ("3-roofline", "smallest_batch", 401.3 / (1 - 401.3 / 2048), "your ridge point is twice as high"),
+    ("3-roofline", "matmul_intensity", "m*k*n/(2*(m*k+k*n+m*n))", "2 bytes, not 4"),
+    ("3-roofline", "ridge", 195, "rounded 1.6 TB/s"),
+    ("chapter-04", "kv_gigabytes", 6.0, "That is in GiB"),
+    ("chapter-10", "prefilled_tokens", (30, 579), "write 30579 or 30_579"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "question", "answer", "hint"), WRONG)
+def test_a_wrong_answer_is_told_its_own_fault(name, question, answer, hint, capsys):
+    told = says(name, question, answer, capsys)
+    assert told.startswith("✗ ")
+    assert hint.casefold() in told.casefold()
+
+
+# What a learner who gave nothing, or nonsense, must not be told.
+GIVEN_AWAY = {
+    "chapter-14": ["step(", "roofline("],
+    "chapter-09": ["(6d", "solve for B"],
+    "chapter-08": ["Divide", "dense"],
+    "1-training-inference": ["in fp32", "86,400", "Two FLOP", "Two bytes"],
+    "3-roofline": ["sympy.Min", "2mkn", "Divide 2"],
+}
+
+
+@pytest.mark.parametrize("name", GIVEN_AWAY)
+def test_a_hint_for_nonsense_gives_no_answer_away(keys, name):
+    for question in keys[name].automatic:
+        assert not [text for text in GIVEN_AWAY[name] if text in question.hint], question.id
+        assert question.spec["kind"] != "plot" or "?" in question.hint
 
 
 # --- refusals --------------------------------------------------------------------------------

@@ -57,16 +57,25 @@ def a_key():
             plot("drawing", line, at=[2, 5], marks=1, **about,
                  wrong=[Wrong("linear", lambda: line(scale="linear"), "Logarithmic."),
                         Wrong("no point", lambda: line(marked=False), "Mark it.")]),
+            number("days", 31.5, by_hand=31.5, unit="d", **about,
+                   wrong=[Wrong("hours", 756, "In days."), Wrong("half", 15.75, "Twice that.")]),
+            function("least", lambda n: n / 2, probes=[(3,), (8,)], unit="s", **about,
+                     wrong=[Wrong("whole", lambda n: n, "Half."),
+                            Wrong("double", lambda n: 2 * n, "Half, not double.")]),
+            choice("cached", "the KV cache's dtype, prefix", options=["the KV cache's dtype, prefix", "a", "b"],
+                   **about, wrong=[Wrong("a", "a", "Not a."), Wrong("b", "b", "Not b.")]),
+            expression("sides", sympy.Symbol("pi") * sympy.Symbol("I"), symbols="I pi", **about,
+                       wrong=[Wrong("one", "I", "And the other."), Wrong("other", "pi", "And one.")]),
             essay("words", points=2, purpose="explain", rubric=[(2, "Explains.")]),
         ],
     )  # fmt: skip
 
 
-def line(scale="log", marked=True, height=3.0, label="x", last=10, style="-"):
+def line(scale="log", marked=True, height=3.0, label="x", last=10, style="-", at=4, over=1):
     axes = Figure().add_subplot()
     axes.plot([1, last], [height, height], style)
     if marked:
-        axes.scatter([4], [height])
+        axes.scatter([at], [over * height])
     axes.set(xscale=scale, yscale=scale, xlabel=label, ylabel="y")
     return axes
 
@@ -94,6 +103,14 @@ def check(tmp_path, monkeypatch):
         ("seconds", sympy.Rational(97, 10) * units.milli * units.second),
         ("tokens", 3000.0),
         ("tokens", sympy.Integer(3000)),
+        ("tokens", {3000}),
+        ("tokens", {d: 3000}),
+        ("tokens", sympy.solve(sympy.Eq(d, 3000), d, dict=True)),
+        ("tokens", sympy.solve([sympy.Eq(d, 3000)], [d])),
+        ("tokens", sympy.solveset(sympy.Symbol("x") - 3000)),
+        ("days", 31.5),
+        ("days", 31.5 * units.day),
+        ("days", 756 * units.hour),
         ("never", sympy.oo),
         ("never", np.inf),
         ("formula", 1 / (1 / B + 2 / d)),
@@ -101,10 +118,18 @@ def check(tmp_path, monkeypatch):
         ("formula", "B*d/(d+2*B)"),
         ("formula", [B * d / (d + 2 * B)]),
         ("formula", B * d / (d + 2.0 * B)),
+        ("formula", "s.B * s.d / (s.d + 2*s.B)"),
+        ("least", lambda n: [n / 2]),
+        ("least", lambda n: np.array([n / 2])),
+        ("least", lambda n: np.array([[n / 2]])),
+        ("least", lambda n: n / 2 * units.second),
         ("pair", lambda n: (n, n + 0.5)),
         ("pair", lambda n: np.array([n, n + 0.5])),
         ("side", "Memory-bound"),
         ("side", "memory bound "),
+        ("side", "MEMORY-BOUND."),
+        ("cached", "The KV caches dtype,prefix"),
+        ("cached", "the KV cache\u2019s dtype, prefix"),
     ],
 )  # fmt: skip
 def test_equivalent_answers_are_right(check, capsys, question, answer):
@@ -134,7 +159,31 @@ def test_plots_are_read_from_axes_and_figures(check, capsys):
         ("seconds", float("nan"), "NaN"),
         ("seconds", sympy.nan, "NaN"),
         ("seconds", d, "still contains d"),
-        ("seconds", 0.0097 * units.byte, "comes in B, and the question asks for s"),
+        ("seconds", 0.0097 * units.byte, "comes in B, and the question asks for seconds"),
+        (
+            "tokens",
+            3000 * units.second,
+            "comes in s, and the question asks for a plain number: give it alone, without a unit.",
+        ),
+        ("days", 31.5 * units.byte, "asks for days: a quantity of another kind."),
+        ("days", 31.5e3, "1,000 times too large. It is asked for in days."),
+        ("tokens", (3, 0), "If it is one: write 3000 or 3_000; a comma makes several values."),
+        ("tokens", (1, 310, 982, 144, 0), "write 1310982144000 or 1_310_982_144_000;"),
+        ("least", lambda n: [n, n], "least(3) does not return one number. That is several values"),
+        ("least", lambda n: "1.5", "least(3) does not return one number. That is a text in quotes"),
+        ("least", lambda n: n / 2 * units.byte, "asks for seconds: a quantity of another kind."),
+        ("formula", "2Bd", "remove the quotes, and write every *"),
+        ("formula", "Bd", "The answer uses Bd; this question has only B, d. Write every *."),
+        (
+            "sides",
+            sympy.pi * sympy.Symbol("I"),
+            "constant sympy.pi; the symbol of this question is s.pi.",
+        ),
+        (
+            "sides",
+            sympy.I * sympy.Symbol("pi"),
+            "constant sympy.I; the symbol of this question is s.I.",
+        ),
         ("seconds", 0.0097 * units.second**2, "a quantity of another kind"),
         ("seconds", object(), "not the kind of answer"),
         (
@@ -168,10 +217,16 @@ def test_plots_are_read_from_axes_and_figures(check, capsys):
         ("drawing", ..., "Not answered yet"),
         ("drawing", 3, "pass the Axes"),
         ("drawing", Figure().subplots(), "… drawing: Not answered yet: nothing is drawn"),
-        ("drawing", line(height=9.0), "in the height of the curve at 2"),
-        ("drawing", line(label=""), "axis labels"),
-        ("drawing", line(last=4), "the curve at 5: nothing is drawn there"),
-        ("drawing", line(marked=False, style="o-"), "1 wanted, with no line through them"),
+        (
+            "drawing",
+            line(height=9.0),
+            "not right at 2, where your curve has the height 9. General hint.",
+        ),
+        ("drawing", line(label=""), "The horizontal axis has no label, and both need one."),
+        ("drawing", line(last=4), "At 5 on the horizontal axis no curve is drawn."),
+        ("drawing", line(marked=False, style="o-"), "Marked points wanted: 1, found: 0."),
+        ("drawing", line(at=3), "The marked point is not in its place: it is at 3 on the"),
+        ("drawing", line(over=2), "The marked point has the wrong height, 6. General hint."),
         ("dawring", 3, "There is no question 'dawring' here"),
     ],
     ids=lambda value: None if isinstance(value, str) else type(value).__name__,
@@ -183,17 +238,72 @@ def test_everything_else_has_its_own_sentence(check, question, answer, sentence)
     assert told.value._render_traceback_() == [str(told.value)]
 
 
+def test_a_fault_of_a_drawing_is_named_without_a_hint_that_is_about_another(check):
+    for answer, fault in (
+        (line(label=""), "✗ drawing: The horizontal axis has no label, and both need one."),
+        (line(last=4), "✗ drawing: At 5 on the horizontal axis no curve is drawn."),
+        (line(scale="symlog"), "✗ drawing: The horizontal axis is neither linear nor log, which is"
+         " not what the question asks for."),
+        (line(at=3), "✗ drawing: The marked point is not in its place: it is at 3 on the horizontal"
+         " axis."),
+    ):  # fmt: skip
+        with pytest.raises(NotYet) as told:
+            check("drawing", answer)
+        assert str(told.value) == fault
+        got = values.read(a_key()["drawing"].spec, answer)
+        assert a_key().judge("drawing", {"values": got}).sentence == fault.split(": ", 1)[1]
+
+
+@pytest.mark.parametrize(
+    "help",
+    [
+        lambda axes: axes.fill_between([1, 10], [3, 3], alpha=0.2),
+        lambda axes: axes.hlines([1, 2], 1, 10),
+        lambda axes: axes.vlines([4], 1, 3),
+        lambda axes: axes.axhline(2),
+        lambda axes: axes.axvline(4),
+        lambda axes: axes.plot([1, 4], [5, 5], "--"),
+        lambda axes: axes.plot([4, 4], [1, 3], ":"),
+    ],
+)
+def test_guides_and_areas_are_neither_points_nor_the_curve(check, capsys, help):
+    axes = Figure().add_subplot()
+    help(axes)
+    axes.plot([1, 10], [3, 3])
+    axes.plot([4], [3], "o")
+    axes.set(xscale="log", yscale="log", xlabel="x", ylabel="y")
+    check("drawing", axes)
+    assert "✓ drawing: right." in capsys.readouterr().out
+
+
+def test_a_point_that_nobody_sees_is_not_marked(check):
+    for style in ("", "-"):
+        axes = line(marked=False)
+        axes.plot([4], [3], style)
+        with pytest.raises(NotYet, match="Marked points wanted: 1, found: 0"):
+            check("drawing", axes)
+
+
+@pytest.mark.parametrize("value", ["x" * 1000, True, math.inf, -1, 0])
+def test_the_grader_survives_a_drawing_of_nonsense(value):
+    got = values.read(a_key()["drawing"].spec, line())
+    for place in range(len(got)):
+        verdict = a_key().judge("drawing", {"values": [*got[:place], value, *got[place + 1 :]]})
+        assert verdict.points == 0 or verdict.status == "right"
+        assert "xxx" not in verdict.sentence
+
+
 def test_progress(check, capsys):
     check("tokens", 3000)
     out = capsys.readouterr().out
-    assert "Done 1 of 7, 6 left; 1 of 7 points (2 more are given by a person)." in out
+    assert "Done 1 of 11, 10 left; 1 of 11 points (2 more are given by a person)." in out
     check("side", "memory-bound")
     check("side", "memory-bound")
-    assert "Done 2 of 7, 5 left" in capsys.readouterr().out
+    assert "Done 2 of 11, 9 left" in capsys.readouterr().out
     with pytest.raises(NotYet):
         check("tokens", 1)
     check("formula", B * d / (d + 2 * B))
-    assert "Done 2 of 7" in capsys.readouterr().out
+    assert "Done 2 of 11" in capsys.readouterr().out
 
 
 def test_in_a_chapter_nothing_is_raised(tmp_path, monkeypatch, capsys):

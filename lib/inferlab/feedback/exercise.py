@@ -76,12 +76,9 @@ class Exercise:
             self._right.add(question)
             print(f"✓ {question}: right.{self._progress()}")
             return
-        hint = self._hint_for(spec, got, wrong_at, salt) or spec["hint"]
-        where = values.labels(spec)[wrong_at[0]]
-        told = f"not right {where}. " if where else "not yet. "
-        if spec["kind"] == "plot" and got[wrong_at[0]] == values.NOTHING:
-            told = f"not right {where}: nothing is drawn there. "
-        raise NotYet(f"✗ {question}: {told}{hint}")
+        told, by_hint = values.fault(spec, got, wrong_at[0])
+        hint = self._hint_for(spec, got, wrong_at, salt) or (spec["hint"] if by_hint else "")
+        raise NotYet(f"✗ {question}: {told} {hint}".rstrip())
 
     def _hint_for(self, spec, got, wrong_at, salt) -> str | None:
         for name in values.mistake_of(got, wrong_at, spec["rtol"]):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 MOST_VALUES = 500
@@ -29,7 +30,10 @@ PROBLEMS = {
     "type": "That is not the kind of answer that is wanted here.",
     "equation": "That is an equation: give its right-hand side alone.",
     "unknown symbols": "The answer uses symbols that this question does not have.",
-    "unreadable": "That text is not a formula that can be read.",
+    "unreadable": "That text is not a formula that can be read: remove the quotes, and write every *"
+    " (6*P*D, not 6PD) and ** for a power.",
+    "constant": "That uses a constant of SymPy's where the question has a symbol of this name: take"
+    " s.pi, not sympy.pi.",
     "not callable": "A function is wanted here: pass its name, without () after it.",
     "stopped": "The function stopped with an error.",
     "undrawn": "Not answered yet: nothing is drawn on these axes.",
@@ -71,22 +75,16 @@ def read(spec: Mapping, answer) -> list:
     return values
 
 
-def labels(spec: Mapping) -> list[str]:
-    """What each value of `read` is, to say which one is wrong ('' where there is just one)."""
-    kind = spec["kind"]
-    if kind == "expression":
-        return [f"at {_given(point)}" for point in spec["at"]]
-    if kind == "function":
-        return [f"for {_call(spec, arguments)}" for arguments in spec["probes"]]
-    if kind == "plot":
-        return (
-            ["in the scale of the horizontal axis", "in the scale of the vertical axis"]
-            + ["in the axis labels: both axes need one"]
-            + [f"in the height of the curve at {x:g}" for x in spec["at"]]
-            + [f"in the number of marked points: {spec['marks']} wanted, with no line through them"]
-            + ["in the place of a marked point"] * (2 * spec["marks"])
-        )
-    return [""]
+def fault(spec: Mapping, values: list, place: int) -> tuple[str, bool]:
+    """What is wrong at one place of the values that were read, and whether the question's hint,
+    which is about the answer itself, helps there."""
+    if spec["kind"] == "expression":
+        return f"not right at {_given(spec['at'][place])}.", True
+    if spec["kind"] == "function":
+        return f"not right for {_call(spec, spec['probes'][place])}.", True
+    if spec["kind"] == "plot":
+        return _fault_of_plot(spec, values, place)
+    return "not yet.", True
 
 
 # --- numbers ---------------------------------------------------------------------------------
@@ -99,6 +97,13 @@ def real(answer, unit: str = "") -> float:
     answer = _out_of_its_list(answer)
     if isinstance(answer, str):
         raise AnswerProblem("text")
+    if isinstance(answer, tuple) and _is_one_number_with_commas(answer):
+        digits = str(answer[0]) + "".join(f"{part:03}" for part in answer[1:])
+        raise AnswerProblem(
+            "several",
+            f"{PROBLEMS['several']} If it is one: write {digits} or {int(digits):_}; a comma makes"
+            " several values.",
+        )
     if isinstance(answer, bool) or type(answer).__name__ in ("bool_", "bool", "BooleanTrue"):
         raise AnswerProblem("truth")
     if hasattr(answer, "free_symbols"):
@@ -128,10 +133,26 @@ def real(answer, unit: str = "") -> float:
 
 
 def _out_of_its_list(answer):
-    """The only value of a list, such as `sympy.solve` returns; anything else as it is."""
-    if isinstance(answer, (list, tuple)) and len(answer) == 1:
-        return answer[0]
+    """The only value of a list, set or dict, as SymPy's solvers return it; anything else as it is."""
+    for _ in range(3):  # solve([...], [x]) nests twice
+        if type(answer).__name__ == "FiniteSet":
+            answer = list(answer)
+        if isinstance(answer, Mapping):
+            answer = list(answer.values())
+        if not isinstance(answer, (list, tuple, set)) or len(answer) != 1:
+            break
+        answer = next(iter(answer))
     return answer
+
+
+def _is_one_number_with_commas(answer: tuple) -> bool:
+    """Whether a tuple is what Python makes of 30,579."""
+    return (
+        2 <= len(answer) <= 6
+        and all(type(part) is int for part in answer)
+        and 0 < answer[0] < 1000
+        and all(0 <= part < 1000 for part in answer[1:])
+    )
 
 
 def _without_units(answer, unit: str):
@@ -164,7 +185,13 @@ def _convert(answer, unit: str):
     from sympy.physics.units.prefixes import Prefix
 
     answer = answer.replace(lambda part: isinstance(part, Prefix), lambda part: part.scale_factor)
-    named = {"s": units.second, "B": units.byte}
+    named = {
+        "s": units.second,
+        "h": 3600 * units.second,
+        "d": 86400 * units.second,
+        "B": units.byte,
+        "GB": 10**9 * units.byte,
+    }
     wanted = 1
     for sign, part in zip((1, -1), unit.split("/"), strict=False):
         wanted *= named.get(part, 1) ** sign
@@ -174,8 +201,11 @@ def _convert(answer, unit: str):
         got = str(base.as_coeff_Mul()[1]).replace("second", "s").replace("byte", "B")
         raise AnswerProblem(
             "unit",
-            f"Your answer comes in {got}, and the question asks for {unit or 'a plain number'}:"
-            " a quantity of another kind.",
+            f"Your answer comes in {got}, and the question asks for {_in_words(unit)}: a quantity of"
+            " another kind."
+            if unit
+            else f"Your answer comes in {got}, and the question asks for a plain number: give it"
+            " alone, without a unit.",
         )
     return value
 
@@ -184,13 +214,23 @@ def _number(spec, answer):
     return [real(answer, spec.get("unit", ""))]
 
 
+def _in_words(unit: str) -> str:
+    return {
+        "s": "seconds",
+        "h": "hours",
+        "d": "days",
+        "B": "bytes",
+        "B/s": "bytes per second",
+        "FLOP/B": "FLOP per byte",
+    }.get(unit, unit)
+
+
 def in_other_units(spec: Mapping, values: list) -> Iterator[tuple[float, str]]:
     """What a number would be in smaller and larger units, and what to say when that one is right."""
     if spec["kind"] != "number" or not isinstance(values[0], float) or values[0] == 0:
         return
     unit = spec.get("unit", "")
-    named = {"s": "seconds", "B": "bytes", "B/s": "bytes per second", "FLOP/B": "FLOP per byte"}
-    wanted = f" It is asked for in {named.get(unit, unit)}." if unit else ""
+    wanted = f" It is asked for in {_in_words(unit)}." if unit else ""
     for factor in (1e3, 1e6, 1e9, 1e12):
         for value, size in ((values[0] / factor, "large"), (values[0] * factor, "small")):
             yield value, f"The digits are right, but it is {factor:,.0f} times too {size}.{wanted}"
@@ -207,6 +247,7 @@ def _expression(spec, answer):
     if isinstance(answer, str):
         from sympy.parsing.sympy_parser import parse_expr
 
+        answer = re.sub(r"\bs\.(?=[A-Za-z])", "", answer)  # as the notebooks write it: s.P
         try:
             answer = parse_expr(answer, local_dict={name: sympy.Symbol(name) for name in names})
         except Exception:
@@ -223,11 +264,20 @@ def _expression(spec, answer):
         raise AnswerProblem("several", "That is several values, and one formula is wanted.")
     if not isinstance(answer, sympy.Expr):
         raise AnswerProblem("type", "That is no formula: give a SymPy expression.")
+    for name in {"pi", "I", "E"} & set(names):
+        if answer.has(getattr(sympy, name)):
+            raise AnswerProblem(
+                "constant",
+                f"The answer uses SymPy's constant sympy.{name}; the symbol of this question is"
+                f" s.{name}.",
+            )
     stray = sorted({x.name for x in answer.free_symbols} - set(names))
     if stray:
+        joined = f"(?:{'|'.join(map(re.escape, names))})+"
+        split = " Write every *." if any(re.fullmatch(joined, name) for name in stray) else ""
         raise AnswerProblem(
             "unknown symbols",
-            f"The answer uses {', '.join(stray)}; this question has only {', '.join(names)}.",
+            f"The answer uses {', '.join(stray)}; this question has only {', '.join(names)}.{split}",
         )
     # Floats that stand for short decimals become exact, so that 0.5*x and x/2 agree to the last
     # digit.
@@ -277,7 +327,12 @@ def _result(spec: Mapping, answer, arguments):
     if result is None or result is ...:
         sentence = f"{call} returns nothing: does every path through it end in a return line?"
         raise AnswerProblem("sometimes nothing", sentence)
-    return _plain(result)
+    if "unit" not in spec:
+        return _plain(result)
+    try:
+        return real(result, spec["unit"])
+    except AnswerProblem as problem:
+        raise AnswerProblem(problem.code, f"{call} does not return one number. {problem}") from None
 
 
 def _call(spec: Mapping, arguments) -> str:
@@ -318,10 +373,15 @@ def _flat(values) -> str:
 def _choice(spec, answer):
     if not isinstance(answer, str):
         raise AnswerProblem("option", f"Answer with one of {_options(spec)}, in quotes.")
-    chosen = _text(answer)
-    if chosen not in [_text(option) for option in spec["options"]]:
+    chosen = _words(answer)
+    if chosen not in [_words(option) for option in spec["options"]]:
         raise AnswerProblem("option", f"That is not one of the options: {_options(spec)}.")
     return [chosen]
+
+
+def _words(text: str) -> str:
+    """The words of an option: case, punctuation and the shape of an apostrophe do not count."""
+    return " ".join(re.findall(r"\w+", re.sub("['`\u2018\u2019\u00b4]", "", text.casefold())))
 
 
 def _options(spec) -> str:
@@ -344,26 +404,69 @@ def _plot(spec, answer):
         raise AnswerProblem("no axes")
     if not answer.has_data():
         raise AnswerProblem("undrawn")
+    from matplotlib.collections import PathCollection
+
     curves, marked = [], []
     for line in answer.get_lines():
+        if line.get_transform() != answer.transData:
+            continue  # axhline and axvline: lines of the axes, not of the data
         xs, ys = _floats(line.get_xdata()), _floats(line.get_ydata())
-        if len(xs) < 2 or str(line.get_linestyle()).strip().lower() in ("", "none"):
-            marked += zip(xs, ys, strict=False)
-        else:
-            curves.append(sorted(zip(xs, ys, strict=False)))
+        points = list(zip(xs, ys, strict=False))
+        if len(xs) >= 2 and not _is_none(line.get_linestyle()):
+            curves.append(sorted(points))
+        elif not _is_none(line.get_marker()):
+            marked += points
     for collection in answer.collections:
-        marked += [tuple(map(float, point)) for point in collection.get_offsets()]
+        if isinstance(
+            collection, PathCollection
+        ):  # of scatter; areas and rows of lines are no points
+            marked += [tuple(map(float, point)) for point in collection.get_offsets()]
     if not curves and spec["at"]:
         raise AnswerProblem("no curve")
-    scales = (answer.get_xscale(), answer.get_yscale())
-    named = bool(answer.get_xlabel().strip()) and bool(answer.get_ylabel().strip())
-    return [
-        *map(str, scales),
-        named,
+    curves.sort(key=lambda curve: curve[0][0] - curve[-1][0])  # the widest first: guides are short
+    read = [
+        str(answer.get_xscale()),
+        str(answer.get_yscale()),
+        bool(answer.get_xlabel().strip()),
+        bool(answer.get_ylabel().strip()),
         *(_height(curves, x) for x in spec["at"]),
         float(len(marked)),
         *_places(marked, spec["marks"]),
     ]
+    return [NOTHING if value != value else value for value in read]
+
+
+def _fault_of_plot(spec: Mapping, values: list, place: int) -> tuple[str, bool]:
+    value, axes = values[place], ("horizontal", "vertical")
+    if place < 2:
+        scale = value if value in ("linear", "log") else "neither linear nor log"
+        return f"The {axes[place]} axis is {scale}, which is not what the question asks for.", False
+    if place < 4:
+        return f"The {axes[place - 2]} axis has no label, and both need one.", False
+    place -= 4
+    if place < len(spec["at"]):
+        x = spec["at"][place]
+        if not isinstance(value, float):
+            return f"At {x:g} on the horizontal axis no curve is drawn.", False
+        return f"not right at {x:g}, where your curve has the height {value:.4g}.", True
+    place -= len(spec["at"])
+    if place == 0 or not isinstance(value, float):
+        found = f", found: {value:g}" if isinstance(value, float) else ""
+        return (
+            f"Marked points wanted: {spec['marks']}{found}. A marked point has a marker and no line"
+            " through it.",
+            False,
+        )
+    number, upright = divmod(place - 1, 2)
+    point = "The marked point" if spec["marks"] == 1 else f"Marked point {number + 1} from the left"
+    if upright:
+        return f"{point} has the wrong height, {value:.4g}.", True
+    return f"{point} is not in its place: it is at {value:.4g} on the horizontal axis.", False
+
+
+def _is_none(style) -> bool:
+    """Whether a line style or a marker draws nothing."""
+    return str(style).strip().lower() in ("", "none")
 
 
 def _floats(data) -> list[float]:
@@ -376,9 +479,8 @@ def _floats(data) -> list[float]:
 def _height(curves, x: float):
     """Height at x of the first curve that covers it, straight between points on log-log paper.
 
-    A curve that is drawn through few points looks different on linear paper: there the points are
-    joined by straight lines, so both readings agree only where the points are dense. Vertical
-    lines have no height.
+    On linear paper too: between few points on a bent curve that is closer than the straight line
+    drawn there. Vertical lines have no height.
     """
     for curve in curves:
         if curve[0][0] == curve[-1][0] or not curve[0][0] <= x <= curve[-1][0]:

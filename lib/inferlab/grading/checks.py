@@ -71,7 +71,7 @@ class Question:
 
 
 def number(id, answer, *, by_hand, unit="", rtol=0.01, **common) -> Question:
-    """One number. unit: what a bare number is in ("s", "B", "B/s", "FLOP/B", "")."""
+    """One number. unit: what a bare number is in ("s", "h", "d", "B", "GB", "B/s", "FLOP/B", "")."""
     question = Question(id, **common, answer=answer, rtol=rtol, by_hand=by_hand)
     question.spec = {"kind": "number", "unit": unit}
     return question
@@ -93,10 +93,15 @@ def _nudged(value: str, draw) -> str:
     return str(Fraction(value) * Fraction(draw.randint(1001, 1099), 1000))
 
 
-def function(id, answer, *, probes, hidden=(), rtol=1e-6, **common) -> Question:
-    """A Python function, compared by what it returns for the probes (and the hidden ones)."""
+def function(id, answer, *, probes, hidden=(), unit=None, rtol=1e-6, **common) -> Question:
+    """A Python function, compared by what it returns for the probes (and the hidden ones).
+
+    unit: for a function that returns one number, what it is in (see `number`).
+    """
     question = Question(id, **common, answer=answer, rtol=rtol, hidden=_plain_calls(id, hidden))
     question.spec = {"kind": "function", "name": id, "probes": _plain_calls(id, probes)}
+    if unit is not None:
+        question.spec["unit"] = unit
     return question
 
 
@@ -317,7 +322,8 @@ class AnswerKey:
         for value, hint in values.in_other_units(question.spec, got):
             if not _differ([value], expected, question.rtol):
                 return Verdict(id, 0, "mistake", hint, "size of the unit")
-        return Verdict(id, 0, "wrong", question.hint)
+        fault, by_hint = values.fault(question.spec, got, seen[0])
+        return Verdict(id, 0, "wrong", question.hint if by_hint else fault)
 
 
 def _differ(got: list, expected: list, rtol: float) -> list[int]:
