@@ -140,7 +140,7 @@ key = AnswerKey(
             unit="FLOP",
             points=2,
             purpose="Count the work of a packed prefill",
-            hint="Per layer: 24 N d^2 for all tokens, and 4 n^2 d for each request of n tokens.",
+            hint="What does each token cost whatever the others are, and which tokens look at which?",
             wrong=[
                 Wrong(
                     "square of the packed sum",
@@ -226,7 +226,7 @@ key = AnswerKey(
             unit="B",
             points=2,
             purpose="Add up what one decode step reads",
-            hint="Two bytes for each parameter, and the keys and values of 4000 tokens in every layer.",
+            hint="What lies in memory that one step has to read, and how many bytes is each part?",
             wrong=[
                 Wrong("cache left out", weights, "The step reads the KV cache as well."),
                 Wrong(
@@ -247,7 +247,7 @@ key = AnswerKey(
             unit="s",
             points=1,
             purpose="Turn traffic into a least time",
-            hint="Bytes divided by bytes per second.",
+            hint="How many bytes does the memory deliver in a second, and how many does the step need?",
             wrong=[
                 Wrong(
                     "milliseconds",
@@ -272,7 +272,8 @@ key = AnswerKey(
             symbols="L h h_kv d_h",
             points=1,
             purpose="Write the cache of one token in bytes",
-            hint="A key and a value, in each layer, for each KV head, of the head's width, two bytes each.",
+            hint="Which vectors does a token leave behind in a layer, how many numbers has each, and of how many "
+            "bytes?",
             wrong=[
                 Wrong(
                     "query heads",
@@ -293,7 +294,7 @@ key = AnswerKey(
             by_hand=16,
             points=2,
             purpose="Work out how many sequences a memory holds",
-            hint="What the weights leave, divided by the cache of one sequence, in whole sequences.",
+            hint="How much of the memory do the weights leave, and how much does one sequence take of it?",
             wrong=[
                 Wrong(
                     "rounded up",

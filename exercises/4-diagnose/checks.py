@@ -125,7 +125,7 @@ key = AnswerKey(
             unit="FLOP/B",
             points=1,
             purpose="Find the ridge point of a card whose datasheet prints sparse figures",
-            hint="Dense peak divided by bandwidth.",
+            hint="At how many FLOP for each byte does a dense product compute as long as it moves data?",
             wrong=[
                 Wrong(
                     "sparse peak",
@@ -292,7 +292,7 @@ key = AnswerKey(
             ],
             points=2,
             purpose="Solve for the batch that reaches the ridge",
-            hint="Set B(6d+S)/(6d+B(1+S)) equal to R and solve for B, by hand or with sympy.solve.",
+            hint="How does the intensity depend on B, and for which B is it R?",
             wrong=[
                 Wrong(
                     "cache ignored",
@@ -313,7 +313,7 @@ key = AnswerKey(
             rtol=0.001,
             points=2,
             purpose="Find where batching stops being a remedy",
-            hint="However large the batch, the intensity stays below (6d+S)/(1+S). Where does that fall to R?",
+            hint="Which intensity does an endless batch reach, and at which context is that the ridge point?",
             wrong=[
                 Wrong(
                     "whole",

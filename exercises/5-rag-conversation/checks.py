@@ -195,8 +195,8 @@ key = AnswerKey(
             rtol=1e-6,
             points=2,
             purpose="Add up the prefill when the prefix is cached",
-            hint="In a later turn new are: the question, its chunks, and the one token of the last answer that "
-            "was sampled but never fed.",
+            hint="Which tokens of a later turn's prompt has the model never been fed? Look closely where the "
+            "last answer ends.",
             wrong=[
                 Wrong(
                     "answers prefilled again",
@@ -247,7 +247,7 @@ key = AnswerKey(
             unit="B",
             points=2,
             purpose="Size the cache of a long conversation",
-            hint="Keys and values, 32 layers, 8 KV heads of width 128, 2 bytes, for each token of the prompt.",
+            hint="How many tokens are cached, and what does each leave behind in every layer?",
             wrong=[
                 Wrong(
                     "query heads for KV heads",
@@ -391,7 +391,8 @@ key = AnswerKey(
             by_hand=3578,
             points=1,
             purpose="Find where the caches outweigh the weights",
-            hint="Set 32 caches of S tokens equal to the streamed weights: all but the token table.",
+            hint="How many bytes of weights does a step read, and at which length do all caches together reach "
+            "that?",
             wrong=[
                 Wrong(
                     "one sequence",
