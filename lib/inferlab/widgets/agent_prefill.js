@@ -35,7 +35,7 @@ export const view = ({ v, f, along, format: { si, count, number, percent, durati
       { label: "Prefill's share without a cache", value: percent(share(without), 2), role: "prefill", note: "of prefill and decode" },
       { label: "With a cache", value: percent(share(reused), 2), role: "prefill" },
       { label: "Tokens read back for each one written", value: number(f.read_per_written(), 3) },
-      { label: "KV cache at the end", value: si(f.kv(), "B", 3), role: "kv" },
+      { label: "KV cache at the end", value: si(f.kv(), "B", 3), role: "kv", note: f.left() < 0 ? `with the weights it does not fit on one ${v.machine}; times as if it did` : "" },
     ],
   };
 };

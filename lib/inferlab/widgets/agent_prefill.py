@@ -9,7 +9,8 @@ class AgentPrefill(Explorer):
     """One agent alone on one GPU: k calls, a tool between each two.
 
     The engine's accounting, bf16. Times are bounds: all FLOPs of a phase over the peak, or all its
-    bytes over the bandwidth, whichever is more. The cache is large enough and never evicts.
+    bytes over the bandwidth, whichever is more. The cache never evicts: where the machine cannot hold
+    it with the weights, `left` is below zero, and times are those of a machine with room.
     """
 
     title = "The calls of one agent"
@@ -54,6 +55,8 @@ class AgentPrefill(Explorer):
     def formulas(cls):
         import sympy
 
+        from inferlab.accelerator import Accelerator
+        from inferlab.deployment import Deployment, memory
         from inferlab.derive import symbolic_architecture
         from inferlab.derive import symbols as s
         from inferlab.roofline import bound_time
@@ -64,10 +67,11 @@ class AgentPrefill(Explorer):
         )
         from inferlab.step import Sequence, decode, prefill, step
 
-        calls, system, observation, answer, tool, j, i = sympy.symbols(
-            "calls system observation answer tool j i", positive=True
+        calls, system, observation, answer, tool, capacity, j, i = sympy.symbols(
+            "calls system observation answer tool capacity j i", positive=True
         )
         model = symbolic_architecture()
+        machine = Accelerator(name="any", peaks={"bf16": s.pi}, bandwidth=s.beta, capacity=capacity)
         prompt = prompt_tokens(j, system, observation + answer)
 
         def summed(works):
@@ -100,5 +104,6 @@ class AgentPrefill(Explorer):
             "decode_s": bound_time(*written, s.pi, s.beta),
             "tool_s": tool * (calls - 1),
             "kv": model.kv_bytes(kept),
+            "left": memory(Deployment(architecture=model, accelerator=machine), kept).free,
             "read_per_written": observation / answer,
         }
