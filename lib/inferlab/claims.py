@@ -174,8 +174,9 @@ def _kv_after(generated):
 
 
 def _prefill_share(turn):
-    ttft = _ttft(turn)
-    return ttft / (ttft + (_ANSWER - 1) * _SECONDS_A_TOKEN)
+    from inferlab.serving import prefill_share
+
+    return prefill_share(_ttft(turn), _SECONDS_A_TOKEN, _ANSWER)
 
 
 @cache

@@ -3,7 +3,7 @@
 import pytest
 
 from inferlab.quantities import InputError
-from inferlab.serving import Request, percentile, simulate, spans_by_request
+from inferlab.serving import Request, percentile, prefill_share, simulate, spans_by_request
 from inferlab.serving.results import GpuUse, RequestRecord, Result
 
 
@@ -51,6 +51,14 @@ def test_totals():
     assert RESULT.summary()["ttft p99"] == 1.0
     with pytest.raises(InputError, match="no request 'c'"):
         RESULT["c"]
+
+
+def test_the_share_of_prefill_is_the_first_token_over_the_whole_response():
+    assert prefill_share(2, 1, 3) * 2 == 1  # 2 s, then two more tokens at 1 s each
+    assert prefill_share(2.0, 0.010, 200) == pytest.approx(2 / 3.99)
+    assert prefill_share(0.2, 0.010, 1) == 1
+    a = RESULT["a"]
+    assert prefill_share(a.ttft, a.tpot, a.output_tokens) == pytest.approx(a.ttft / a.latency)
 
 
 def test_percentiles_are_numpys():

@@ -26,6 +26,7 @@ from inferlab.serving.results import (
     Span,
     Step,
     percentile,
+    prefill_share,
     spans_by_request,
 )
 from inferlab.serving.simulate import simulate
@@ -60,6 +61,7 @@ __all__ = [
     "longest_common_prefix",
     "percentile",
     "poisson_trace",
+    "prefill_share",
     "rag_trace",
     "read_trace",
     "simulate",

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from inferlab.quantities import InputError
+from inferlab.quantities import InputError, ratio
 
 PHASES = ("queue", "prefill", "transfer", "decode", "tool")
 """What a request can be doing; `tool` is the wait before it, for a tool, a network or a person."""
@@ -125,6 +125,18 @@ def percentile(values, q) -> float:
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+
+
+def prefill_share(ttft, tpot, output_tokens):
+    """The part of a response that passes before its first token (chapter 11).
+
+    ttft: seconds to the first token, all of it prefill where nobody waits in a queue. tpot: seconds
+    for each of the other output_tokens - 1. Numbers, arrays or symbols.
+
+    >>> prefill_share(2, 1, 3)
+    Fraction(1, 2)
+    """
+    return ratio(ttft, ttft + (output_tokens - 1) * tpot)
 
 
 def mean(values) -> float:
