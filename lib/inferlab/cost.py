@@ -74,13 +74,13 @@ def request_time(
     context is the prompt and half the answer on average; a step costs the slower of computing and
     moving.
 
-    Raises InputError for a number that is not above zero.
+    Raises InputError for a number that is not above zero, and for a share above one.
     """
     context = prompt + ratio(generated - 1, 2)
     weights = number(weight_bytes, "weight bytes", positive=True) * parameters
     batch = number(batch, "batch", positive=True)
-    reached = bandwidth * number(memory_efficiency, "memory_efficiency", positive=True)
-    speeds = (peak * number(mfu, "mfu", positive=True), reached)
+    reached = bandwidth * number(memory_efficiency, "memory_efficiency", positive=True, most=1)
+    speeds = (peak * number(mfu, "mfu", positive=True, most=1), reached)
     prefill = bound_time(forward_flops(parameters, prompt), weights, *speeds)
     moved = weights + batch * number(kv_bytes, "kv bytes") * context
     decode_step = bound_time(forward_flops(parameters, batch), moved, *speeds)

@@ -69,7 +69,10 @@ def compute_dtype(weights: str, accelerator: Accelerator) -> str:
     for dtype in _ARITHMETIC.get(weights, ()):
         if dtype in accelerator.peaks:
             return dtype
-    return "fp16" if weights == "fp16" and "fp16" in accelerator.peaks else "bf16"
+    if weights == "fp16" and "fp16" in accelerator.peaks:
+        return "fp16"
+    # A machine that was measured in 32 bits alone, as `inferlab measure --save` describes it.
+    return "fp32" if set(accelerator.peaks) == {"fp32"} else "bf16"
 
 
 def smaller_kv(weights: str) -> str:
@@ -158,8 +161,9 @@ def memory(
     All parameters are held, the token table too. fraction: the share of the card that the engine
     takes. reserved: bytes of that share that hold neither weights nor KV. Chapters 4, 7 and 13.
 
-    Raises InputError when the accelerator's capacity is unknown.
+    Raises InputError when the accelerator's capacity is unknown, and for a share that is none.
     """
+    fraction = number(fraction, "fraction", positive=True, most=1)
     card = d.accelerator.capacity
     if card is None:
         raise InputError(f"{d.accelerator.name} has no capacity: expected the bytes of its memory")

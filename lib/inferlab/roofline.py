@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferlab.accelerator import Accelerator
-from inferlab.quantities import is_array, is_symbolic, maximum, minimum, number, ratio
+from inferlab.quantities import (
+    InputError,
+    is_array,
+    is_symbolic,
+    maximum,
+    minimum,
+    number,
+    ratio,
+)
 from inferlab.step import Component
 
 
@@ -42,9 +50,12 @@ class Roofline:
 
     @property
     def verdict(self):
-        """'memory-bound' left of the ridge point, 'compute-bound' from it on (array: of each)."""
+        """'memory-bound' left of the ridge point, 'compute-bound' from it on (array: of each).
+
+        Raises InputError for symbols, which have no verdict.
+        """
         if is_symbolic(self.intensity) or is_symbolic(self.ridge):
-            raise TypeError("a symbolic intensity has no verdict: compare intensity with ridge")
+            raise InputError("a symbolic intensity has no verdict: compare intensity with ridge")
         if is_array(self.intensity) or is_array(self.ridge):
             import numpy as np
 
@@ -67,12 +78,11 @@ def roofline(
     machine with these datasheet numbers is faster, when compute and movement overlap perfectly.
     Chapter 8.
 
-    Raises InputError for an efficiency that is not above zero, or a dtype without a peak.
+    Raises InputError for an efficiency that is no share above zero, or a dtype without a peak.
     """
-    peak = accelerator.peak(dtype) * number(compute_efficiency, "compute_efficiency", positive=True)
-    bandwidth = accelerator.bandwidth * number(
-        memory_efficiency, "memory_efficiency", positive=True
-    )
+    compute = number(compute_efficiency, "compute_efficiency", positive=True, most=1)
+    memory = number(memory_efficiency, "memory_efficiency", positive=True, most=1)
+    peak, bandwidth = accelerator.peak(dtype) * compute, accelerator.bandwidth * memory
     return Roofline(
         compute_s=ratio(work.flops, peak),
         memory_s=ratio(work.bytes, bandwidth),
@@ -94,5 +104,5 @@ def component_times(
     return {
         name: roofline(part, accelerator, dtype, **efficiencies)
         for name, part in work.components.items()
-        if is_symbolic(part.bytes) or is_array(part.bytes) or part.bytes > 0
+        if any(is_symbolic(x) or is_array(x) or x > 0 for x in (part.flops, part.bytes))
     }

@@ -7,6 +7,7 @@ are other points of the same function. What is counted is said by an `Accounting
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -75,7 +76,9 @@ class Component:
 
     @property
     def intensity(self):
-        """Arithmetic intensity in FLOP/byte."""
+        """Arithmetic intensity in FLOP/byte; infinite for work that moves nothing."""
+        if not is_symbolic(self.bytes) and not is_array(self.bytes) and self.bytes == 0:
+            return math.inf
         return ratio(self.flops, self.bytes)
 
     def __add__(self, other: Component) -> Component:
@@ -178,7 +181,7 @@ def attention_pairs(new, cached, window=None, pairs: str = "causal"):
 
     causal: query j sees the cached tokens, the new ones before it and itself, n s + n(n+1)/2 in
     all; full: the n (s + n) rectangle; text: n^2 for a prefill, n s after it. A window W clips
-    what a query sees to W keys.
+    what a query sees to W keys; of the two rectangles it clips the cached tokens alone.
     """
     if pairs == "text":
         keys = cached if window is None else minimum(cached, window)

@@ -104,9 +104,7 @@ def device_seconds(flops, peak, mfu=1):
 
     Raises InputError for a utilisation above 1.
     """
-    mfu = number(mfu, "mfu", positive=True)
-    if isinstance(mfu, int | float) and mfu > 1:
-        raise InputError(f"mfu is {mfu}: expected a share between 0 and 1, such as 0.4 for 40 %")
+    mfu = number(mfu, "mfu", positive=True, most=1)
     return ratio(flops, number(peak, "peak", positive=True) * mfu)
 
 

@@ -1,10 +1,12 @@
 """Ridge points, bounds and verdicts, against literals of the datasheets and the text."""
 
+import math
+
 import numpy as np
 import pytest
 
 from inferlab.accelerator import Accelerator
-from inferlab.accounting import TEXT
+from inferlab.accounting import ENGINE, TEXT
 from inferlab.architecture import Architecture
 from inferlab.quantities import InputError
 from inferlab.roofline import attainable, component_times, ridge_point, roofline
@@ -30,6 +32,17 @@ def test_the_bound_of_a_whole_is_never_above_the_sum_of_its_parts():
     parts = component_times(work, A100)
     assert sum(p.time_s for p in parts.values()) > whole.time_s
     assert whole.time_s == max(whole.compute_s, whole.memory_s)
+
+
+def test_a_part_that_moves_nothing_still_computes():
+    """The scores of a prompt whose caches nobody writes: without them the sum would be too small."""
+    accounting = ENGINE.but(kv_write=False, activations="none")
+    work = step(Architecture.preset("LLaMA-7B"), prefill(3000), accounting)
+    scores = component_times(work, A100)["attention_scores_values"]
+    # 3000 x 3001 / 2 pairs, 4 x 4096 FLOPs each, in 32 layers
+    assert scores.time_s == pytest.approx(4_501_500 * 4 * 4096 * 32 / 312e12)
+    assert (scores.intensity, scores.attainable) == (math.inf, 312e12)
+    assert scores.verdict == "compute-bound"
 
 
 def test_verdicts_on_either_side_of_the_ridge():

@@ -85,6 +85,15 @@ class TestTrap16MemoryFit:
         assert sequences_that_fit(d, 1, reserved=0) == pytest.approx(54_400, rel=1e-3)
         assert sequences_that_fit(d, 1) == pytest.approx(41_408, rel=2e-3)
 
+    @pytest.mark.parametrize("fraction", [90, -1, 0])
+    def test_a_share_of_the_card_is_a_share(self, fraction):
+        d = Deployment(
+            architecture=Architecture.preset("LLaMA-7B"),
+            accelerator=Accelerator.preset("A100-SXM-40GB"),
+        )
+        with pytest.raises(InputError, match=f"fraction is {fraction}"):
+            memory(d, 3000, fraction=fraction)
+
     def test_the_whole_card_would_not_have_fitted(self):
         d = on("Llama-3.1-8B", "RTX-4090")
         tokens = sequences_that_fit(d, 1, fraction=1, reserved=0)

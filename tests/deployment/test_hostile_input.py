@@ -280,8 +280,8 @@ num_hidden_layers = 2, num_attention_heads = 4, vocab_size = 100 }"""
         ("count m", f"[models.m]\n{CONFIG}\nbut = {{layers = '1e99999'}}", "'1e99999' is not a size"),
         ("count m", f"[models.m]\n{CONFIG}\nbut = {{layers = 10001}}", "layers is 10001"),
         ("count m", f"[models.m]\n{CONFIG}\nbut = {{ffn = 1e300}}", "ffn is 1e+300"),
-        ("count m", f"[models.m]\n{CONFIG}\naliases = [['x']]", "aliases (a list of texts)"),
-        ("count z", f"[models.m]\n{CONFIG}\naliases = [3]", "aliases (a list of texts)"),
+        ("count m", f"[models.m]\n{CONFIG}\naliases = [['x']]", "'aliases' (a list of texts)"),
+        ("count z", f"[models.m]\n{CONFIG}\naliases = [3]", "'aliases' (a list of texts)"),
     ],
 )  # fmt: skip
 def test_a_preset_out_of_all_measure_is_refused(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from inferlab.accelerator import Accelerator
 from inferlab.architecture import Architecture
+from inferlab.cost import request_time
 from inferlab.derive import equal, symbolic_architecture, text_architecture
 from inferlab.derive import symbols as s
 from inferlab.quantities import InputError
@@ -87,6 +88,8 @@ def test_device_seconds_and_utilisation_undo_each_other():
 def test_a_senseless_utilisation_is_refused(mfu):
     with pytest.raises(InputError, match="mfu"):
         device_seconds(1e21, 990e12, mfu)
+    with pytest.raises(InputError, match="mfu"):
+        request_time(8e9, 100, 10, 990e12, 3.35e12, mfu=mfu)
 
 
 @pytest.mark.parametrize("parameters", [0, -1, "8B", True])

@@ -207,6 +207,32 @@ def test_pinning_keeps_the_prefix_that_eviction_would_take(small):
     assert simulate(trace, small, prefix_cache=True, pin=True)["next"].hit_tokens == 29
 
 
+def test_a_pinned_prefix_is_looked_for_where_its_prompt_was_read(small):
+    """In two pools another engine decodes; the next call goes back to the one with the prefix."""
+    first = [Request.of(name, 20, 3, arrival=i / 10) for i, name in enumerate("abcd")]
+    then = [
+        dataclasses.replace(
+            Request.of(f"{call.id}2", 5, 2),
+            prompt=(*call.prompt, call.output, Segment(f"tool {call.id}", 5)),
+            after=call.id,
+            delay=1.0 - 0.2 * i,
+        )
+        for i, call in enumerate(first)
+    ]
+    pools = TwoPools(prefill_gpus=2, decode_gpus=1, link_bandwidth=1e9)
+    result = simulate(
+        [*first, *then], small, pools, prefix_cache=True, pin=True, routing="round-robin"
+    )
+    assert [result[call.id].hit_tokens for call in then] == [20] * 4
+
+
+def test_learned_positions_end_a_request_as_they_end_a_step(small):
+    few = dataclasses.replace(small, architecture=small.architecture.but(position_limit=30))
+    simulate([Request.of("short", 20, 11)], few)
+    with pytest.raises(InputError, match="31 positions do not fit"):
+        simulate([Request.of("long", 20, 12)], few)
+
+
 def test_pins_give_way_when_nothing_else_could_ever_run(small):
     first = Request.of("call", 40, 10)
     then = dataclasses.replace(Request.of("next", 5, 5), after="call", delay=5.0)

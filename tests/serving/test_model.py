@@ -19,6 +19,7 @@ MODELS = {
         TEXT,
         ENGINE.but(activations="unfused"),
         ENGINE.but(mla="reexpand", logits="all"),
+        ENGINE.but(kv_read=False, kv_write=False, activations="none"),
     )
 }
 chunks = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40)), max_size=5)
@@ -39,6 +40,12 @@ def test_a_step_costs_what_the_library_says(key, chunks, decodes):
     assert cost.flops == work.flops
     assert cost.bytes == work.bytes
     assert cost.seconds == float(roofline(work, TINY_GPU).time_s)
+
+
+@pytest.mark.parametrize("share", ["compute_efficiency", "memory_efficiency", "memory_fraction"])
+def test_a_share_above_one_is_refused(share):
+    with pytest.raises(InputError, match=f"{share} is 90"):
+        StepModel(architecture=LLAMA_7B, accelerator=A100, **{share: 90})
 
 
 def test_efficiencies_and_overhead_are_passed_on():

@@ -8,6 +8,8 @@ from inferlab.quantities import InputError
 from inferlab.serving.radix import RadixTree
 from inferlab.serving.requests import first_tokens
 from inferlab.serving.results import Step
+from inferlab.step import Sequence as Fed
+from inferlab.step import check_positions
 
 WATERMARK = 0.01
 """Part of the KV memory that an admission leaves free while others run, as vLLM does: without it a
@@ -355,9 +357,10 @@ class Engine:
 
 
 def check_fits(requests, model):
-    """Refuse a request whose prompt and answer alone are more than the memory holds."""
+    """Refuse a request that alone is more than the memory holds or the model has positions for."""
     for request in requests:
         needed = request.prompt_tokens + request.output_tokens - 1
+        check_positions(model.architecture, [Fed(needed)])
         if needed > model.kv_tokens:
             raise InputError(
                 f"request {request.id!r} needs {needed:,} tokens of KV cache, but only"

@@ -16,7 +16,7 @@ from inferlab.accelerator import Accelerator
 from inferlab.accounting import ENGINE, Accounting
 from inferlab.architecture import Architecture
 from inferlab.deployment import MEMORY_FRACTION, Deployment, memory
-from inferlab.quantities import InputError, bytes_of, number
+from inferlab.quantities import InputError, bytes_of, number, to_sympy
 from inferlab.roofline import bound_time
 from inferlab.step import Sequence, step
 
@@ -65,14 +65,14 @@ class StepModel:
 
     def __post_init__(self):
         number(self.overhead_s, "overhead_s")
-        number(self.memory_fraction, "memory_fraction", positive=True)
+        number(self.memory_fraction, "memory_fraction", positive=True, most=1)
         if self.kv_tokens is not None:
             number(self.kv_tokens, "kv_tokens", positive=True, whole=True)
         else:
             object.__setattr__(self, "kv_tokens", self._tokens_that_fit())
         peak = self.accelerator.peak(self.compute)
-        compute = number(self.compute_efficiency, "compute_efficiency", positive=True)
-        memory = number(self.memory_efficiency, "memory_efficiency", positive=True)
+        compute = number(self.compute_efficiency, "compute_efficiency", positive=True, most=1)
+        memory = number(self.memory_efficiency, "memory_efficiency", positive=True, most=1)
         object.__setattr__(self, "_peak", float(peak * compute))
         object.__setattr__(self, "_bandwidth", float(self.accelerator.bandwidth * memory))
         object.__setattr__(self, "_weight_bytes", {})
@@ -104,7 +104,8 @@ class StepModel:
         chunks: (new, cached) pairs. decodes: how many sequences decode, and decode_cached: how
         many tokens they have cached in all. cached_lengths: those lengths one by one, or a
         function that returns them, needed only where `sums_suffice` is False. Equals
-        `roofline(step(...))` of the same batch, plus the overhead.
+        `roofline(step(...))` of the same batch, plus the overhead; whether a learned position
+        table is long enough is not asked here but once a trace.
         """
         flops = moved = 0
         tokens = decodes
@@ -173,7 +174,7 @@ class StepModel:
         """Cost of a decode sequence as (constant, per cached token), or None if not affine."""
         n, s = _symbols()
         work = self._work(n, s)
-        parts = [work.flops.subs(n, 1), (work.bytes - work.weights).subs(n, 1)]
+        parts = [to_sympy(part).subs(n, 1) for part in (work.flops, work.bytes - work.weights)]
         if any(not part.is_polynomial(s) or part.as_poly(s).degree() > 1 for part in parts):
             return None
         constants = tuple(_exact(part.subs(s, 0)) for part in parts)

@@ -90,7 +90,7 @@ class PrefillFirst(Policy):
         if engine.prefilling:
             return Plan(whole_prompts(engine))
         engine.grow()
-        return Plan(whole_prompts(engine), decode=bool(engine.decode_count))
+        return Plan([], decode=bool(engine.decode_count))
 
 
 @dataclass(frozen=True)

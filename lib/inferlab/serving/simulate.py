@@ -83,6 +83,7 @@ class _Simulation:
             ]
             self.decoders = []
         self._turn = 0
+        self._read_on = {}  # request whose cache was sent on -> the engine that read its prompt
 
     def _make_pools(self, policy, options):
         prefill = PrefillFirst(policy.max_prefill_tokens)
@@ -154,8 +155,8 @@ class _Simulation:
     def _follow(self, request, engine):
         start = self.env.now
         yield self.env.timeout(request.delay)
-        # What is pinned is of use only where it is.
-        chosen = engine if self.pin and engine in self.engines else self._route(request)
+        # What is pinned is of use only where it is: where the prompt was read.
+        chosen = self._read_on.get(request.after, engine) if self.pin else self._route(request)
         self.log.span(request.id, "tool", start, self.env.now, chosen.name)
         self._arrive(request, chosen)
 
@@ -172,6 +173,7 @@ class _Simulation:
         decoder = min(self.decoders, key=lambda engine: engine.load)
         self.log.span(sequence.request.id, "transfer", start, self.env.now, decoder.name)
         engine.release(sequence, keep=True)
+        self._read_on[sequence.request.id] = engine
         sequence.transferred = True
         decoder.submit(sequence)
 
