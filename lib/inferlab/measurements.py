@@ -23,12 +23,14 @@ from inferlab.deployment import (
     bound,
     compute_dtype,
     mid_context,
-    running,
+    sequences_that_fit,
     share,
+    smaller_kv,
     step_bound,
 )
 from inferlab.matmul import matmul
 from inferlab.quantities import InputError, bytes_per_element, number, short
+from inferlab.roofline import bound_time
 from inferlab.step import Sequence, attention_pairs, decode, prefill, step
 from inferlab.training import training_flops
 
@@ -140,7 +142,9 @@ class Measurement:
         if self.metric.startswith("kernel_time"):
             return self._kernel_bound()
         if self.metric == "training_gpu_hours":
-            tokens = names()["training_tokens"][self.model]
+            tokens = names()["training_tokens"].get(self.model)
+            if tokens is None:
+                raise InputError(f"the training tokens of {self.model!r} are not known")
             parameters = architecture(self.model).parameters.total
             return training_flops(parameters, tokens) / self.accelerator.peak("bf16") / 3600
         if self.batch == "max":
@@ -170,13 +174,20 @@ class Measurement:
     def _best_throughput(self) -> float:
         """Output tokens a second of the fullest batch that memory holds, whatever it overlaps."""
         d, prompt, output = self.deployment, _tokens(self.input_len), _tokens(self.output_len)
-        batch = running(d, prompt, output, 10**9, fraction=1, reserved=0)
+        kv = d.kv or smaller_kv(d.weights)
+        batch = sequences_that_fit(d, mid_context(prompt, output), kv=kv, fraction=1, reserved=0)
+        if not batch:
+            raise InputError(
+                f"{d.architecture.name} does not fit on {d.gpus} x {d.accelerator.name}: a row of"
+                " the largest batch needs a model that does"
+            )
         first = share(d, prefill(prompt, batch)).work
         later = share(d, decode(mid_context(prompt, output), batch)).work
         flops = first.flops + (output - 1) * later.flops
         moved = first.bytes + (output - 1) * later.bytes
         machine = d.accelerator
-        return batch * output / max(flops / machine.peak(d.arithmetic), moved / machine.bandwidth)
+        whole = bound_time(flops, moved, machine.peak(d.arithmetic), machine.bandwidth)
+        return batch * output / whole
 
     def _throughput_ceiling(self) -> float:
         """Tokens a second of one GPU (or node) at any batch and length: compute of the weights alone."""
@@ -187,20 +198,27 @@ class Measurement:
         return gpus * d.accelerator.peak(d.arithmetic) / per_token
 
     def _kernel_bound(self) -> float:
-        shape = names()["kernels"][self.model]
+        shape = names()["kernels"].get(self.model)
+        if shape is None:
+            raise InputError(
+                f"the kernel {self.model!r} is not known: expected one of"
+                f" {', '.join(names()['kernels'])}"
+            )
         machine = self.accelerator
         if "k" in shape:
             arithmetic = compute_dtype(self.weights, machine)
             product = matmul(
                 _tokens(self.batch), shape["k"], shape["n"], a=self.weights, b=self.weights
             )
-            return max(product.flops / machine.peak(arithmetic), product.bytes / machine.bandwidth)
+            return bound_time(
+                product.flops, product.bytes, machine.peak(arithmetic), machine.bandwidth
+            )
         heads, width, length = shape["heads"], shape["head_dim"], _tokens(self.input_len)
         new, cached = (length, 0) if self.metric == "kernel_time_prefill" else (1, length - 1)
         flops = 4 * heads * width * attention_pairs(new, cached)
         kv = 2 * shape["kv_heads"] * width * (new + cached)
         moved = bytes_per_element(self.kv_dtype) * (kv + 2 * new * heads * width)
-        return max(flops / machine.peak("bf16"), moved / machine.bandwidth)
+        return bound_time(flops, moved, machine.peak("bf16"), machine.bandwidth)
 
     # --- the case that a calibration can be fitted on ---
 

@@ -295,3 +295,29 @@ def test_bad_rows_are_named(tmp_path, line, message):
     (tmp_path / "rows.csv").write_text(",".join(measurements.COLUMNS) + "\n" + line + "\n")
     with pytest.raises(InputError, match=message):
         measurements.read(tmp_path / "rows.csv")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"metric": "kernel_time_decode"}, "the kernel 'LLaMA-7B' is not known"),
+        ({"batch": "max", "model": "Llama-3.1-405B"}, "does not fit on 1 x A100-SXM-40GB"),
+        (
+            {"metric": "training_gpu_hours", "model": "Llama-2-7B"},
+            "the training tokens of 'Llama-2-7B' are not known",
+        ),
+    ],
+)
+def test_a_row_without_a_bound_says_why(changes, message):
+    plain = {
+        "model": "LLaMA-7B",
+        "hardware": "A100-SXM-40GB",
+        "n_gpu": 1,
+        "weight_dtype": "bf16",
+        "metric": "throughput",
+        "input_len": "100",
+        "output_len": "10",
+    }
+    row = replace(ROWS["m025"], **plain | changes)
+    with pytest.raises(InputError, match=message):
+        _ = row.bound
